@@ -1,0 +1,88 @@
+"""What every world offers: the Gymnasium side, and the side that is made of words.
+
+A world is a `gymnasium.Env` with standard spaces, so that `gymnasium.make` and
+`check_env` work on it. Language agents use the text side below: they read an
+`Observation` and answer with a string, and any string is an answer.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from forethought.types import Measure, Observation
+
+
+class Transition(NamedTuple):
+    """What one action did."""
+
+    reward: float
+    terminated: bool
+    truncated: bool
+
+
+class Advice(NamedTuple):
+    """What the world's own expert would answer."""
+
+    action: str
+    fields: tuple[tuple[str, str], ...]
+    """The answer's JSON fields before `action`, in order, values as JSON text:
+    `(("cards", "[7, 5]"), ("formula", '"7+"'), ("thoughts", '"..."'))`."""
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The best success rate that any policy can reach."""
+
+    success_rate: float
+    method: str
+    """How it is known: "exact: ..." or "estimated: ..."."""
+
+
+class Environment(Protocol):
+    """The text side of a world.
+
+    Deterministic given the seed of `reset` and the sequence of actions: replaying
+    both restores any state. That is how episodes survive a kill or a crash.
+    """
+
+    @property
+    def actions(self) -> tuple[str, ...] | None:
+        """Every action of this world, or None where actions are open text."""
+        ...
+
+    @property
+    def ceiling(self) -> Ceiling: ...
+
+    def restart(self, seed: int) -> Observation:
+        """Starts the episode that `seed` stands for."""
+        ...
+
+    def observation(self) -> Observation:
+        """The present state as the agent may know it."""
+        ...
+
+    def act(self, action: str) -> Transition:
+        """Executes any string. One that names no action of this world changes nothing
+        but counts as a step, at the world's penalty for it.
+
+        Raises:
+            RuntimeError: the episode is over; `restart` first.
+        """
+        ...
+
+    def legal_actions(self) -> tuple[str, ...]:
+        """Actions that the rules allow in the present state, in a fixed order."""
+        ...
+
+    def expert(self) -> Advice:
+        """The expert's answer in the present state."""
+        ...
+
+    def success(self) -> bool:
+        """Whether the episode, as played so far, meets the world's success definition."""
+        ...
+
+    def measures(self) -> tuple[Measure, ...]:
+        """Further numbers of the episode as played so far; may be empty."""
+        ...
+
+    def close(self) -> None: ...

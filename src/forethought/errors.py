@@ -1,0 +1,44 @@
+"""What can go wrong, as sentences that help.
+
+Every error that a person can cause derives from `ForethoughtError`; the command
+line prints its message on one line and exits with `exit_code`. A bug of ours is
+any other exception, and keeps its traceback.
+"""
+
+
+class ForethoughtError(Exception):
+    """Something the person can mend: what was got, what was expected, what to do."""
+
+    exit_code = 2
+
+
+class ConfigError(ForethoughtError):
+    """A setting has a value it may not have."""
+
+
+class MissingDependencyError(ForethoughtError):
+    """An optional package is needed; the message holds the command that installs it."""
+
+
+class UnknownNameError(ForethoughtError):
+    """A name of an environment, policy or file that does not exist."""
+
+
+class CheckpointError(ForethoughtError):
+    """A checkpoint is incomplete, altered, or of another version."""
+
+
+class RunFolderError(ForethoughtError):
+    """A run folder cannot be used: locked, read-only, or not a run folder."""
+
+
+class StorageError(ForethoughtError):
+    """Writing or reading data failed: disk full, file cut short, other schema."""
+
+
+class PolicyError(ForethoughtError):
+    """A model cannot be loaded or cannot do what was asked of it."""
+
+
+class OffPolicyError(ForethoughtError):
+    """Recomputed log-probs differ from the sampled ones: the data are not this policy's."""

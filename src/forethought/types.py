@@ -1,0 +1,197 @@
+"""What flows through Forethought, in the order in which it flows.
+
+observation -> prompt -> completion -> parsed action -> step -> trajectory
+
+Every record is frozen and holds plain Python and numpy values: no torch, no
+dictionaries. Records that carry arrays compare by identity (`eq=False`),
+because numpy's elementwise `==` has no single truth value.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Image = NDArray[np.uint8]
+"""Pixels, uint8 [height, width, 3], RGB."""
+
+Role = Literal["system", "user", "assistant"]
+
+
+class Span(NamedTuple):
+    """A half-open range of token positions in a completion."""
+
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+
+class Measure(NamedTuple):
+    """A named number that a world reports beside reward and success."""
+
+    name: str
+    value: float
+
+
+class ParseFailure(StrEnum):
+    """Why a completion held no action that the world knows."""
+
+    NO_ACTION = "no_action"
+    """There is no `"action": "..."` field in the text."""
+    UNKNOWN_ACTION = "unknown_action"
+    """There is one, but its value is not an action of this world or state."""
+
+
+class FinishReason(StrEnum):
+    """Why generation stopped."""
+
+    STOP = "stop"
+    """The model wrote its end-of-sequence token."""
+    LENGTH = "length"
+    """The limit of new tokens was reached."""
+
+
+class EnvironmentFailure(StrEnum):
+    """Why an episode could not be played to its end. Never a reward of zero."""
+
+    CRASH = "crash"
+    TIMEOUT = "timeout"
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """What the agent may know about the present state."""
+
+    text: str | None
+    """The state in words, or None where only the image tells it."""
+    image: Image | None
+    """The state as a picture, uint8 [H, W, 3], or None in a text world."""
+    admissible_actions: tuple[str, ...] | None
+    """The actions open in this state where the world lists them, else None:
+    then any of the world's `actions` may be tried."""
+    state_key: str
+    """Equal exactly when the environment is in the same state."""
+    goal: str
+    """The task of this episode, in words."""
+    task_type: str
+    """The kind of task, for tables per kind; one value in most worlds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Message:
+    """One turn of the conversation that is put to the model."""
+
+    role: Role
+    text: str
+    image: Image | None = None
+    """Shown before the text."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prompt:
+    """Messages, and the token ids exactly as they are fed to the model."""
+
+    messages: tuple[Message, ...]
+    token_ids: tuple[int, ...]
+    """Chat template applied and image placeholders expanded; never rebuilt from text."""
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        return tuple(message.image for message in self.messages if message.image is not None)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What the model answered: the ids that were sampled, and how likely each was."""
+
+    token_ids: tuple[int, ...]
+    """Sampled ids, the end-of-sequence token included when it was written.
+    Empty for scripted agents, which write text and no tokens."""
+    logprobs: tuple[float, ...]
+    """Natural-log probability of each id under the distribution it was drawn from, fp32."""
+    token_offsets: tuple[int, ...]
+    """Where each token's characters start in `text`."""
+    text: str
+    """The ids decoded, special tokens left out."""
+    finish_reason: FinishReason
+    temperature: float
+    """Of the sampling distribution; 0 means greedy (log-probs then at temperature 1)."""
+
+    def __post_init__(self) -> None:
+        if not len(self.token_ids) == len(self.logprobs) == len(self.token_offsets):
+            raise ValueError(
+                "one log-prob and one offset per token: got "
+                f"{len(self.token_ids)} ids, {len(self.logprobs)} log-probs, "
+                f"{len(self.token_offsets)} offsets"
+            )
+
+
+@dataclass(frozen=True)
+class ParsedAction:
+    """What a completion asks the world to do. Any text gives one: failure is a value."""
+
+    action: str
+    """The action to execute; the raw text tried (possibly empty) where it is invalid."""
+    is_valid: bool
+    """Whether the completion itself named an action of this world and state."""
+    failure: ParseFailure | None
+    thought_span: Span
+    """Tokens before the `"action"` key."""
+    action_span: Span
+    """Tokens from the `"action"` key to the end, end-of-sequence included."""
+    was_randomised: bool = False
+    """The completion held no valid action and one was drawn uniformly (RL4VLM, Eq. 4.1)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One exchange with the world: the record that every algorithm learns from."""
+
+    prompt: Prompt
+    completion: Completion
+    action: ParsedAction
+    reward: float
+    terminated: bool
+    """The world reached an end of its own; the value of what follows is zero."""
+    truncated: bool
+    """A limit cut the episode; the value of what would follow is not zero."""
+    value: float | None
+    """The critic's estimate of the discounted return from this state, if there is a critic."""
+    policy_version: int
+    """How many updates the acting policy had seen."""
+    state_key: str
+    duration_s: float
+    """Wall-clock seconds that the environment took."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """Consecutive steps of one episode, in order."""
+
+    environment_id: str
+    seed: int
+    """The seed that the episode was reset with."""
+    task_type: str
+    first_step: int
+    """Index in the episode of `steps[0]`: above 0 where an episode spans two collections."""
+    steps: tuple[Step, ...]
+    bootstrap_value: float | None
+    """The critic's value of the state after the last step, where that state is not terminal."""
+    success: bool
+    """By the world's own definition; False while the episode is unfinished."""
+    measures: tuple[Measure, ...]
+    """The world's further numbers at the end of the episode; empty while unfinished."""
+    failure: EnvironmentFailure | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        return bool(self.steps) and (self.steps[-1].terminated or self.steps[-1].truncated)
+
+    @property
+    def total_reward(self) -> float:
+        """Undiscounted sum of the rewards of these steps."""
+        return sum(step.reward for step in self.steps)
