@@ -40,5 +40,9 @@ class PolicyError(ForethoughtError):
     """A model cannot be loaded or cannot do what was asked of it."""
 
 
+class EnvironmentUnusableError(ForethoughtError):
+    """A world crashes or hangs again and again."""
+
+
 class OffPolicyError(ForethoughtError):
     """Recomputed log-probs differ from the sampled ones: the data are not this policy's."""

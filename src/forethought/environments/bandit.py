@@ -1,0 +1,123 @@
+"""Bandit: one step, and the right answer is in the prompt."""
+
+import json
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from forethought.environments.contract import Advice, Ceiling, Transition
+from forethought.environments.episode import Episode
+from forethought.environments.options import is_whole_number, require_option
+from forethought.types import Measure, Observation
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+class Bandit(gymnasium.Env[str, np.int64]):
+    """Repeat the letter that you are told.
+
+    Description: a world that every algorithm must solve in seconds. A wrong sign, a
+    wrong mask or a shifted reward fails it.
+
+    Observation: a sentence that names the right answer; no picture.
+
+    Actions: the first `arms` letters of the alphabet.
+
+    Rewards: 1 for the right letter, 0 for any other letter or text.
+
+    Start: the right letter is uniform over the actions.
+
+    End: terminated after one letter; truncated after one text that is no action.
+
+    Success: the letter was right.
+
+    Ceiling: 100 %, by following the sentence.
+
+    Arguments:
+        arms: number of actions, 2 to 26.
+        render_mode: must be None; there is nothing to see.
+
+    Version history:
+        v0: first version.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+
+    def __init__(self, arms: int = 4, render_mode: None = None) -> None:
+        require_option(is_whole_number(arms, 2, 26), "arms", arms, "a whole number from 2 to 26")
+        require_option(render_mode is None, "render_mode", render_mode, "None")
+        self.render_mode = render_mode
+        self._actions = tuple(LETTERS[:arms])
+        self.action_space = spaces.Discrete(arms)
+        self.observation_space = spaces.Text(
+            max_length=64, charset=frozenset(LETTERS + LETTERS.upper() + " .")
+        )
+        self._episode = Episode(limit_steps=1)
+        self._answer = self._actions[0]
+        self._given: str | None = None
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        return self._actions
+
+    @property
+    def ceiling(self) -> Ceiling:
+        return Ceiling(1.0, "exact: the observation names the right answer")
+
+    def restart(self, seed: int) -> Observation:
+        super().reset(seed=seed)
+        self._draw()
+        return self.observation()
+
+    def observation(self) -> Observation:
+        return Observation(
+            text=self._text(),
+            image=None,
+            admissible_actions=None,
+            state_key=f"right {self._answer} given {self._given}",
+            goal="Give the right answer.",
+            task_type="Bandit",
+        )
+
+    def act(self, action: str) -> Transition:
+        self._episode.require_open()
+        if action not in self._actions:
+            return self._episode.record(0.0, terminated=False)
+        self._given = action
+        return self._episode.record(float(action == self._answer), terminated=True)
+
+    def legal_actions(self) -> tuple[str, ...]:
+        return () if self._episode.is_over else self._actions
+
+    def expert(self) -> Advice:
+        self._episode.require_open()
+        thought = f"the right answer is {self._answer}, so I choose {self._answer}"
+        return Advice(self._answer, (("thoughts", json.dumps(thought)),))
+
+    def success(self) -> bool:
+        return self._given == self._answer
+
+    def measures(self) -> tuple[Measure, ...]:
+        return ()
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._draw()
+        return self._text(), {}
+
+    def step(self, action: np.int64) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        reward, terminated, truncated = self.act(self._actions[action])
+        return self._text(), reward, terminated, truncated, {"success": self.success()}
+
+    def _text(self) -> str:
+        answered = "" if self._given is None else f" You answered {self._given}."
+        return f"The right answer is {self._answer}.{answered}"
+
+    def _draw(self) -> None:
+        self._answer = self._actions[int(self.np_random.integers(len(self._actions)))]
+        self._given = None
+        self._episode.begin()

@@ -1,0 +1,218 @@
+"""Blackjack: come closer to 21 than the dealer, without going over."""
+
+import json
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from forethought.environments.cards.blackjack_picture import blackjack_picture
+from forethought.environments.cards.canvas import MAX_SIZE, MIN_SIZE
+from forethought.environments.cards.deck import ACE, KING, TEN, Card, draw_card
+from forethought.environments.cards.dynamic_programming import (
+    DEALER_STANDS_AT,
+    EMPTY_HAND,
+    LIMIT,
+    Hand,
+    best_choice,
+    game_chances,
+)
+from forethought.environments.contract import Advice, Ceiling, Transition
+from forethought.environments.episode import Episode
+from forethought.environments.options import is_flag, is_whole_number, require_option
+from forethought.types import Image, Measure, Observation
+
+ACTIONS = ("stand", "hit")
+PENALTY = -1.0
+"""For a text that names no action; no card is dealt."""
+
+LIMIT_STEPS = 20
+"""No game of valid actions is longer: 19 hits can make 21 aces of two, the 20th busts."""
+
+NATURAL_REWARD = 1.5
+OFF_CANVAS = 4
+"""Index of the player's card that the public repository draws outside the picture."""
+
+
+def hand_of(cards: tuple[Card, ...]) -> Hand:
+    hand = EMPTY_HAND
+    for card in cards:
+        hand = hand.plus(card.points)
+    return hand
+
+
+class Blackjack(gymnasium.Env[Image, np.int64]):
+    """Hit or stand, against a dealer who draws to 17.
+
+    Description: J, Q and K count 10, an ace 11 where that does not exceed 21, else 1.
+    The deck is endless. After the player stands, the dealer draws until 17 or more.
+    Rules of Gymnasium's Blackjack-v1; RL4VLM, B.1.4.
+
+    Observation: uint8 [image_size, image_size, 3], the dealer's first card and one
+    face down, and all cards of the player; no text. The dealer's hand is shown after
+    the player stands.
+
+    Actions: 0 is `stand`, 1 is `hit`.
+
+    Rewards: +1 for a win, 0 for a draw, -1 for a loss, at the end. A text that names
+    no action: -1, no card is dealt.
+
+    Start: two cards each.
+
+    End: terminated when the player stands or exceeds 21; truncated after 20 steps,
+    which only texts that name no action can reach.
+
+    Success: the episode's return is above 0, that is, a win.
+
+    Ceiling: 43.16 %, the policy that wins most often (it returns -0.0502 on average),
+    by dynamic programming over all hands. The expert follows it. The policy that
+    returns most (-0.0466) wins 42.95 %.
+
+    Arguments:
+        rules: "paper", or "reference" for the public repository's behaviour: a card of
+            ten points is always J, Q or K, the player's fifth card is not seen, and
+            `natural` does nothing.
+        image_size: side of the picture, 48 to 1024 pixels.
+        natural: a win with an ace and a ten-point card, undrawn, pays 1.5.
+        render_mode: for Gymnasium's wrappers; `render` always gives the picture.
+
+    Version history:
+        v0: first version.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
+
+    def __init__(
+        self,
+        rules: Literal["paper", "reference"] = "paper",
+        image_size: int = 300,
+        natural: bool = False,
+        render_mode: Literal["rgb_array"] | None = None,
+    ) -> None:
+        require_option(rules in ("paper", "reference"), "rules", rules, "paper or reference")
+        require_option(
+            is_whole_number(image_size, MIN_SIZE, MAX_SIZE),
+            "image_size",
+            image_size,
+            f"a whole number from {MIN_SIZE} to {MAX_SIZE}",
+        )
+        require_option(is_flag(natural), "natural", natural, "True or False")
+        self.rules = rules
+        self.image_size = image_size
+        self.natural = natural
+        self.render_mode = render_mode
+        self.action_space = spaces.Discrete(len(ACTIONS))
+        self.observation_space = spaces.Box(0, 255, (image_size, image_size, 3), np.uint8)
+        self._episode = Episode(LIMIT_STEPS)
+        self._dealer: tuple[Card, ...] = ()
+        self._player: tuple[Card, ...] = ()
+        self._is_revealed = False
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        return ACTIONS
+
+    @property
+    def ceiling(self) -> Ceiling:
+        chances = game_chances("wins")
+        return Ceiling(
+            chances.win,
+            "exact: dynamic programming over all hands; the policy that wins most often "
+            f"returns {chances.expected_return:.4f}",
+        )
+
+    def restart(self, seed: int) -> Observation:
+        super().reset(seed=seed)
+        self._deal()
+        return self.observation()
+
+    def observation(self) -> Observation:
+        return Observation(
+            text=None,
+            image=self._picture(),
+            admissible_actions=None,
+            state_key=self._state_key(),
+            goal="Come closer to 21 than the dealer without exceeding it.",
+            task_type="Blackjack",
+        )
+
+    def act(self, action: str) -> Transition:
+        self._episode.require_open()
+        if action not in ACTIONS:
+            return self._episode.record(PENALTY, terminated=False)
+        if action == "hit":
+            self._player += (self._draw(),)
+            is_bust = hand_of(self._player).is_bust
+            return self._episode.record(-1.0 if is_bust else 0.0, terminated=is_bust)
+        self._is_revealed = True
+        while hand_of(self._dealer).total < DEALER_STANDS_AT:
+            self._dealer += (self._draw(),)
+        return self._episode.record(self._payoff(), terminated=True)
+
+    def legal_actions(self) -> tuple[str, ...]:
+        return () if self._episode.is_over else ACTIONS
+
+    def expert(self) -> Advice:
+        self._episode.require_open()
+        hand, shown = hand_of(self._player), self._dealer[0]
+        action = best_choice(hand, shown.points, "wins").action
+        points = f"soft {hand.total}" if hand.is_soft else str(hand.total)
+        dealer = "A" if shown.rank == ACE else str(shown.points)
+        thought = f"I have {points} points and the dealer shows {dealer}, I choose {action}"
+        return Advice(action, (("thoughts", json.dumps(thought)),))
+
+    def success(self) -> bool:
+        return self._episode.total_reward > 0
+
+    def measures(self) -> tuple[Measure, ...]:
+        return ()
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Image, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._deal()
+        return self.render(), {}
+
+    def step(self, action: np.int64) -> tuple[Image, float, bool, bool, dict[str, Any]]:
+        reward, terminated, truncated = self.act(ACTIONS[action])
+        return self.render(), reward, terminated, truncated, {"success": self.success()}
+
+    def render(self) -> Image:
+        """A copy: Gymnasium's users may write on what they are given."""
+        return self._picture().copy()
+
+    def _picture(self) -> Image:
+        player = self._player
+        if self.rules == "reference":
+            player = player[:OFF_CANVAS] + player[OFF_CANVAS + 1 :]
+        return blackjack_picture(self.image_size, self._dealer, player, not self._is_revealed)
+
+    def _state_key(self) -> str:
+        """What can be known: a hidden card is not part of it."""
+        dealer = self._dealer if self._is_revealed else self._dealer[:1]
+        hands = (
+            " ".join(f"{card.name}{card.suit}" for card in hand) for hand in (dealer, self._player)
+        )
+        return " | ".join(hands)
+
+    def _payoff(self) -> float:
+        player, dealer = hand_of(self._player), hand_of(self._dealer)
+        if not dealer.is_bust and dealer.total >= player.total:
+            return 0.0 if dealer.total == player.total else -1.0
+        is_natural = len(self._player) == 2 and player.total == LIMIT
+        pays_more = self.natural and is_natural and self.rules == "paper"
+        return NATURAL_REWARD if pays_more else 1.0
+
+    def _draw(self) -> Card:
+        card = draw_card(self.np_random)
+        if self.rules == "reference" and card.points == TEN:
+            return card._replace(rank=int(self.np_random.integers(TEN + 1, KING + 1)))
+        return card
+
+    def _deal(self) -> None:
+        self._dealer = (self._draw(), self._draw())
+        self._player = (self._draw(), self._draw())
+        self._is_revealed = False
+        self._episode.begin()

@@ -1,0 +1,41 @@
+"""Colours, and the few strokes that every picture of the card games is made of."""
+
+import numpy as np
+
+from forethought.environments.cards.font import Mask
+from forethought.types import Image
+
+Colour = tuple[int, int, int]
+"""Red, green, blue, 0 to 255 each."""
+
+PAPER: Colour = (250, 247, 238)
+INK: Colour = (38, 42, 51)
+RED: Colour = (200, 36, 48)
+BLUE: Colour = (22, 84, 178)
+FELT: Colour = (24, 92, 66)
+DARK_FELT: Colour = (12, 58, 42)
+WHITE: Colour = (255, 255, 255)
+EDGE: Colour = (104, 112, 120)
+BACK: Colour = (58, 66, 140)
+BACK_PATTERN: Colour = (150, 160, 222)
+
+MIN_SIZE, MAX_SIZE = 48, 1024
+"""Side of a picture, pixels."""
+
+
+def blank(height: int, width: int, colour: Colour) -> Image:
+    canvas = np.empty((height, width, 3), dtype=np.uint8)
+    canvas[:] = colour
+    return canvas
+
+
+def stamp(canvas: Image, mask: Mask, x: int, y: int, colour: Colour) -> None:
+    """Colours the pixels of `mask`, its top left corner at column `x`, row `y`."""
+    height, width = mask.shape
+    canvas[y : y + height, x : x + width][mask] = colour
+
+
+def freeze(canvas: Image) -> Image:
+    """Makes a picture read-only, so that it may be cached and shared."""
+    canvas.flags.writeable = False
+    return canvas

@@ -1,0 +1,192 @@
+"""EZPoints: make 12 of two cards."""
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from forethought.environments.cards.canvas import MAX_SIZE, MIN_SIZE
+from forethought.environments.cards.deck import SUIT_NAMES, TEN, Card, draw_card
+from forethought.environments.cards.formula_game import (
+    FormulaGame,
+    FormulaRules,
+    paying_formulas,
+)
+from forethought.environments.cards.formula_picture import formula_picture
+from forethought.environments.contract import Advice, Ceiling, Transition
+from forethought.environments.options import is_whole_number, require_option
+from forethought.types import Image, Measure, Observation
+
+TARGET = 12
+FORMULA_LINES = 1
+
+FormulaObservation = dict[str, Any]
+"""Gymnasium's side: "image", uint8 pixels, and "formula", the text typed so far."""
+
+
+def ez_points_rules(rules: str) -> FormulaRules:
+    return FormulaRules(
+        name="EZPoints",
+        target=TARGET,
+        card_count=2,
+        numbers=tuple(str(number) for number in range(1, TEN + 1)),
+        operators="+*",
+        has_parentheses=False,
+        paper_limit_steps=5,
+        is_reference=rules == "reference",
+    )
+
+
+def partners(points: int) -> tuple[int, ...]:
+    """What the second card may count: the rest of the sum, or of the product, of 12."""
+    quotient = (TARGET // points,) if TARGET % points == 0 else ()
+    return (TARGET - points, *quotient)
+
+
+@lru_cache(maxsize=2)
+def ceiling_success_rate(rules: FormulaRules) -> float:
+    """Share of the pairs that can be dealt, equally weighted, that a formula wins."""
+    pairs = {
+        tuple(sorted((points, partner)))
+        for points in range(2, TEN + 1)
+        for partner in partners(points)
+    }
+    return sum(bool(paying_formulas(rules, pair)) for pair in pairs) / len(pairs)
+
+
+class EZPoints(gymnasium.Env[FormulaObservation, np.int64]):
+    """Type a formula over two cards that equals 12.
+
+    Description: a number or an operator is appended to the formula at each step; "="
+    hands it in. J, Q and K count 10. RL4VLM, B.1.2.
+
+    Observation: uint8 [image_size, image_size, 3], the two cards with the formula
+    below; the formula also as text.
+
+    Actions: "1" to "10", "+", "*", "=".
+
+    Rewards: "=": +10 if the formula is 12 with both cards used once, else -1. A number
+    that is not on an unused card is illegal: -1, nothing changes. Else 0. A text that
+    names no action: -1, nothing changes.
+
+    Start: the first card is uniform over 2 to K; the second brings the sum to 12, or,
+    half the time where the first divides 12, the product. Then the two change places
+    half the time. So an ace never comes, and 12 can always be made.
+
+    End: terminated by "="; truncated after 5 steps.
+
+    Success: the episode's return is above 0.
+
+    Ceiling: 100 %, by solving every pair that can be dealt.
+
+    Arguments:
+        rules: "paper", or "reference" for the public repository's behaviour: an illegal
+            number appends a blank; the formula is worth what Python makes of its text
+            ("5++7" is 12); the 7th step costs 1, does nothing, and truncates.
+        image_size: side of the picture, 48 to 1024 pixels.
+        render_mode: for Gymnasium's wrappers; `render` always gives the picture.
+
+    Version history:
+        v0: first version.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
+
+    def __init__(
+        self,
+        rules: Literal["paper", "reference"] = "paper",
+        image_size: int = 300,
+        render_mode: Literal["rgb_array"] | None = None,
+    ) -> None:
+        require_option(rules in ("paper", "reference"), "rules", rules, "paper or reference")
+        require_option(
+            is_whole_number(image_size, MIN_SIZE, MAX_SIZE),
+            "image_size",
+            image_size,
+            f"a whole number from {MIN_SIZE} to {MAX_SIZE}",
+        )
+        self.image_size = image_size
+        self.render_mode = render_mode
+        self._game = FormulaGame(ez_points_rules(rules))
+        self.action_space = spaces.Discrete(len(self.actions))
+        self.observation_space = spaces.Dict(
+            {
+                "image": spaces.Box(0, 255, (image_size, image_size, 3), np.uint8),
+                "formula": spaces.Text(32, min_length=0, charset=frozenset("0123456789+*= ")),
+            }
+        )
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        return self._game.rules.actions
+
+    @property
+    def ceiling(self) -> Ceiling:
+        return Ceiling(
+            ceiling_success_rate(self._game.rules), "exact: every pair that can be dealt, solved"
+        )
+
+    def restart(self, seed: int) -> Observation:
+        super().reset(seed=seed)
+        self._deal()
+        return self.observation()
+
+    def observation(self) -> Observation:
+        return Observation(
+            text=self._game.text,
+            image=self._picture(),
+            admissible_actions=None,
+            state_key=self._game.state_key,
+            goal=f"Make {TARGET} of the two cards, each used once.",
+            task_type="EZPoints",
+        )
+
+    def act(self, action: str) -> Transition:
+        return self._game.act(action)
+
+    def legal_actions(self) -> tuple[str, ...]:
+        return self._game.legal_actions()
+
+    def expert(self) -> Advice:
+        return self._game.expert()
+
+    def success(self) -> bool:
+        return self._game.episode.total_reward > 0
+
+    def measures(self) -> tuple[Measure, ...]:
+        return ()
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[FormulaObservation, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._deal()
+        return self._formula_observation(), {}
+
+    def step(
+        self, action: np.int64
+    ) -> tuple[FormulaObservation, float, bool, bool, dict[str, Any]]:
+        reward, terminated, truncated = self.act(self.actions[action])
+        info = {"success": self.success()}
+        return self._formula_observation(), reward, terminated, truncated, info
+
+    def render(self) -> Image:
+        """A copy: Gymnasium's users may write on what they are given."""
+        return self._picture().copy()
+
+    def _formula_observation(self) -> FormulaObservation:
+        return {"image": self.render(), "formula": self._game.text}
+
+    def _picture(self) -> Image:
+        return formula_picture(self.image_size, self._game.cards, self._game.tokens, FORMULA_LINES)
+
+    def _deal(self) -> None:
+        first = draw_card(self.np_random, low=2)
+        choices = partners(first.points)
+        rank = choices[int(self.np_random.integers(2)) % len(choices)]
+        second = Card(rank, int(self.np_random.integers(len(SUIT_NAMES))))
+        swaps = self.np_random.integers(2) == 1
+        cards = (second, first) if swaps else (first, second)
+        self._game.begin(cards, tuple(card.points for card in cards))

@@ -1,0 +1,168 @@
+"""The rules that EZPoints and Points24 share: type a formula over your cards, then "="."""
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+
+from forethought.environments.cards.deck import Card
+from forethought.environments.cards.formula import evaluate_tokens
+from forethought.environments.cards.python_arithmetic import evaluate_like_python
+from forethought.environments.cards.python_solver import python_solution
+from forethought.environments.cards.solver import Cards, Tokens, completion, solutions
+from forethought.environments.contract import Advice, Transition
+from forethought.environments.episode import Episode
+
+WIN, PENALTY = 10.0, -1.0
+BLANK = " "
+"""What `rules="reference"` appends for an illegal number."""
+
+EXTRA_REFERENCE_STEPS = 2
+"""The public repository stops before the step at which the formula has more tokens than
+the paper's limit T, so an episode lasts up to T + 2 steps; the last one only costs."""
+
+
+@dataclass(frozen=True)
+class FormulaRules:
+    """What tells one formula game from another."""
+
+    name: str
+    target: int
+    card_count: int
+    numbers: tuple[str, ...]
+    operators: str
+    """Of + - * /, those that may be typed."""
+    has_parentheses: bool
+    paper_limit_steps: int
+    is_reference: bool
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        parentheses = ("(", ")") if self.has_parentheses else ()
+        return (*self.numbers, *self.operators, *parentheses, "=")
+
+    @property
+    def limit_steps(self) -> int:
+        return self.paper_limit_steps + (EXTRA_REFERENCE_STEPS if self.is_reference else 0)
+
+    def pays(self, tokens: Tokens) -> bool:
+        """Whether "=" after these (legally typed) tokens wins: all cards, and the target."""
+        if sum(token.isdigit() for token in tokens) != self.card_count:
+            return False
+        if self.is_reference:
+            return evaluate_like_python("".join(tokens)) == self.target
+        return evaluate_tokens(tokens) == self.target
+
+
+@lru_cache(maxsize=4096)
+def paying_formulas(rules: FormulaRules, cards: Cards) -> tuple[Tokens, ...]:
+    """Formulas over the (sorted) cards that win, simplest first; empty if there are none.
+
+    Under the reference rules: the exact solutions that floats do not spoil, or else
+    one formula that only Python's arithmetic makes right.
+    """
+    formulas = solutions(cards, rules.target, rules.operators)
+    if not rules.is_reference:
+        return formulas
+    formulas = tuple(formula for formula in formulas if rules.pays(formula))
+    if formulas or not rules.has_parentheses:
+        return formulas
+    formula = python_solution(cards, rules.target)
+    return () if formula is None else (formula,)
+
+
+class FormulaGame:
+    """One deal after another, played by the given rules."""
+
+    def __init__(self, rules: FormulaRules) -> None:
+        self.rules = rules
+        self.cards: tuple[Card, ...] = ()
+        self.points: Cards = ()
+        """What each card counts, in the order of `cards`."""
+        self.tokens: Tokens = ()
+        """The formula so far; "=" ends it."""
+        self.episode = Episode(rules.limit_steps)
+
+    def begin(self, cards: tuple[Card, ...], points: Cards) -> None:
+        self.cards, self.points, self.tokens = cards, points, ()
+        self.episode.begin()
+
+    @property
+    def text(self) -> str:
+        return "".join(self.tokens)
+
+    @property
+    def state_key(self) -> str:
+        """The cards and the formula: what the next rewards depend on, the clock apart."""
+        cards = " ".join(f"{card.name}{card.suit}" for card in self.cards)
+        return f"{cards} | {' '.join(self.tokens)}"
+
+    def act(self, action: str) -> Transition:
+        self.episode.require_open()
+        if self.rules.is_reference and self.episode.is_last_step:
+            return self.episode.record(PENALTY, terminated=False)
+        if action not in self.rules.actions:
+            return self.episode.record(PENALTY, terminated=False)
+        if action.isdigit() and action not in self.unused_numbers():
+            if self.rules.is_reference:
+                self.tokens += (BLANK,)
+            return self.episode.record(PENALTY, terminated=False)
+        wins = action == "=" and self.rules.pays(self.tokens)
+        self.tokens += (action,)
+        if action == "=":
+            return self.episode.record(WIN if wins else PENALTY, terminated=True)
+        return self.episode.record(0.0, terminated=False)
+
+    def unused_numbers(self) -> list[str]:
+        """Numbers of the cards that the formula does not use yet."""
+        left = [str(points) for points in self.points]
+        for token in self.tokens:
+            if token.isdigit():
+                left.remove(token)
+        return left
+
+    def legal_actions(self) -> tuple[str, ...]:
+        """All that is not penalised: unused numbers, every operator, "=" (RL4VLM, B.1.2)."""
+        if self.episode.is_over:
+            return ()
+        unused = self.unused_numbers()
+        return tuple(
+            action for action in self.rules.actions if not action.isdigit() or action in unused
+        )
+
+    def completion(self) -> Tokens | None:
+        """What to type before "=" in order to win from here; None if it cannot be done."""
+        cards = tuple(sorted(self.points))
+        typed = tuple(token for token in self.tokens if token != BLANK)
+        for formula in paying_formulas(self.rules, cards):
+            if formula[: len(typed)] == typed:
+                rest: Tokens | None = formula[len(typed) :]
+                break
+        else:
+            rest = completion(cards, typed, self.rules.target, self.rules.operators)
+        if rest is None or not self.rules.pays(self.tokens + rest):
+            return None
+        useless_steps = 1 if self.rules.is_reference else 0
+        steps_left = self.rules.limit_steps - self.episode.steps - useless_steps
+        return rest if len(rest) + 1 <= steps_left else None
+
+    def expert(self) -> Advice:
+        """The next token towards the target; "=" at once where it cannot be reached."""
+        self.episode.require_open()
+        target, rest = self.rules.target, self.completion()
+        action = rest[0] if rest else "="
+        if rest is None:
+            thoughts = f"{target} cannot be reached from '{self.text}', so I append '='"
+        else:
+            condition = "incomplete" if rest else "complete"
+            whole = self.text + "".join(rest)
+            thoughts = (
+                f"'{self.text}' is {condition}, since '{whole}={target}', I append '{action}'"
+            )
+        return Advice(
+            action,
+            (
+                ("cards", json.dumps(list(self.points))),
+                ("formula", json.dumps(self.text)),
+                ("thoughts", json.dumps(thoughts)),
+            ),
+        )

@@ -1,0 +1,232 @@
+"""NumberLine: walk along a line of whole numbers to the target."""
+
+import json
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from forethought.environments.cards.canvas import MAX_SIZE, MIN_SIZE
+from forethought.environments.cards.number_line_picture import number_line_picture
+from forethought.environments.contract import Advice, Ceiling, Transition
+from forethought.environments.episode import Episode
+from forethought.environments.options import is_whole_number, require_option
+from forethought.types import Image, Measure, Observation
+
+ACTIONS = ("-", "+")
+PENALTY = -1.0
+"""For a text that names no action; the position stays."""
+
+
+class Position(NamedTuple):
+    """Everything that a move may depend on."""
+
+    current: int
+    target: int
+    target_moves: bool = False
+    """`rules="reference"`: dealt with current = target, and the target has yet to move."""
+
+
+def moved(position: Position, action: str, max_position: int) -> tuple[Position, float]:
+    """Where a move leads, and its reward: +1 on the target, -1 if not closer, else 0."""
+    step = 1 if action == "+" else -1
+    current = min(max(position.current + step, 0), max_position)
+    distance = abs(current - position.target)
+    if distance == 0:
+        reward = 1.0
+    elif distance >= abs(position.current - position.target):
+        reward = -1.0
+    else:
+        reward = 0.0
+    target = (position.target + 1) % max_position if position.target_moves else position.target
+    return Position(current, target), reward
+
+
+def best_move(position: Position, max_position: int) -> str:
+    """The move towards the target. On the target itself, push against a wall if there
+    is one (which counts as reaching it), else step aside."""
+    if position.current == position.target:
+        return "+" if position.current == max_position else "-"
+    return "+" if position.current < position.target else "-"
+
+
+@lru_cache(maxsize=32)
+def ceiling_success_rate(rules: str, max_position: int) -> float:
+    """Share of the equally likely deals from which the best moves earn more than 0."""
+    numbers = range(max_position + 1)
+    deals = [Position(c, t) for c in numbers for t in numbers if c != t]
+    if rules == "reference":
+        deals += [Position(number, number, target_moves=True) for number in numbers]
+    wins = 0
+    for position in deals:
+        total, reward = 0.0, 0.0
+        while reward <= 0:
+            position, reward = moved(position, best_move(position, max_position), max_position)
+            total += reward
+        wins += total > 0
+    return wins / len(deals)
+
+
+class NumberLine(gymnasium.Env[Image, np.int64]):
+    """Walk from the current number to the target, one at a time.
+
+    Description: two numbers on a line from 0 to `max_position`. RL4VLM, B.1.1.
+
+    Observation: uint8 [image_size, image_size, 3], "Target: x" above "Current: y";
+    no text, so that only the picture tells.
+
+    Actions: 0 is `-`, 1 is `+`; the walls at 0 and `max_position` hold.
+
+    Rewards: +1 when the target is reached; -1 for a step that does not come closer
+    (a wall, too); 0 otherwise. A text that names no action: -1, nothing moves.
+
+    Start: target and current uniform over all pairs of different numbers.
+
+    End: terminated on the target; truncated after 2 * max_position steps.
+
+    Success: the episode's return is above 0, that is, the target was reached without
+    one wrong step. The measure `reached` tells whether it was reached at all.
+
+    Ceiling: 100 %. With `rules="reference"` 4 deals in 36 cannot be won (below).
+
+    Arguments:
+        rules: "paper", or "reference" for the public repository's behaviour: the two
+            numbers are drawn independently. Where they are equal the episode goes on;
+            pushing against the wall then counts as reaching the target. After the
+            first step the target becomes (target + 1) mod max_position, though the
+            picture shows the old one for one step more.
+        image_size: side of the picture, 48 to 1024 pixels.
+        max_position: the largest number, 1 to 99.
+        render_mode: for Gymnasium's wrappers; `render` always gives the picture.
+
+    Version history:
+        v0: first version.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
+
+    def __init__(
+        self,
+        rules: Literal["paper", "reference"] = "paper",
+        image_size: int = 300,
+        max_position: int = 5,
+        render_mode: Literal["rgb_array"] | None = None,
+    ) -> None:
+        require_option(rules in ("paper", "reference"), "rules", rules, "paper or reference")
+        require_option(
+            is_whole_number(image_size, MIN_SIZE, MAX_SIZE),
+            "image_size",
+            image_size,
+            f"a whole number from {MIN_SIZE} to {MAX_SIZE}",
+        )
+        require_option(
+            is_whole_number(max_position, 1, 99),
+            "max_position",
+            max_position,
+            "a whole number from 1 to 99",
+        )
+        self.rules = rules
+        self.image_size = image_size
+        self.max_position = max_position
+        self.render_mode = render_mode
+        self.action_space = spaces.Discrete(len(ACTIONS))
+        self.observation_space = spaces.Box(0, 255, (image_size, image_size, 3), np.uint8)
+        self._episode = Episode(limit_steps=2 * max_position)
+        self._position = Position(0, 0)
+        self._shown_target = 0
+        self._reached = False
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        return ACTIONS
+
+    @property
+    def ceiling(self) -> Ceiling:
+        return Ceiling(
+            ceiling_success_rate(self.rules, self.max_position),
+            "exact: the best walk from every deal, all deals being equally likely",
+        )
+
+    def restart(self, seed: int) -> Observation:
+        super().reset(seed=seed)
+        self._deal()
+        return self.observation()
+
+    def observation(self) -> Observation:
+        current, target, target_moves = self._position
+        return Observation(
+            text=None,
+            image=self._picture(),
+            admissible_actions=None,
+            state_key=f"{current}->{target} shows {self._shown_target} moves {int(target_moves)}",
+            goal="Bring the current number to the target number.",
+            task_type="NumberLine",
+        )
+
+    def act(self, action: str) -> Transition:
+        self._episode.require_open()
+        if action not in ACTIONS:
+            return self._episode.record(PENALTY, terminated=False)
+        self._shown_target = self._position.target
+        self._position, reward = moved(self._position, action, self.max_position)
+        self._reached = reward > 0
+        return self._episode.record(reward, terminated=self._reached)
+
+    def legal_actions(self) -> tuple[str, ...]:
+        return () if self._episode.is_over else ACTIONS
+
+    def expert(self) -> Advice:
+        self._episode.require_open()
+        current, target, _ = self._position
+        action = best_move(self._position, self.max_position)
+        relation = (
+            "equal to" if current == target else "smaller than" if action == "+" else "larger than"
+        )
+        return Advice(
+            action,
+            (
+                ("current number", json.dumps(str(current))),
+                ("target number", json.dumps(str(target))),
+                ("thoughts", json.dumps(f"{current} is {relation} {target}, so I choose {action}")),
+            ),
+        )
+
+    def success(self) -> bool:
+        return self._episode.total_reward > 0
+
+    def measures(self) -> tuple[Measure, ...]:
+        return (Measure("reached", float(self._reached)),)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Image, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._deal()
+        return self.render(), {}
+
+    def step(self, action: np.int64) -> tuple[Image, float, bool, bool, dict[str, Any]]:
+        reward, terminated, truncated = self.act(ACTIONS[action])
+        return self.render(), reward, terminated, truncated, {"success": self.success()}
+
+    def render(self) -> Image:
+        """A copy: Gymnasium's users may write on what they are given."""
+        return self._picture().copy()
+
+    def _picture(self) -> Image:
+        return number_line_picture(
+            self.image_size, self._shown_target, self._position.current, self.max_position
+        )
+
+    def _deal(self) -> None:
+        numbers = self.max_position + 1
+        target = int(self.np_random.integers(numbers))
+        if self.rules == "reference":
+            current = int(self.np_random.integers(numbers))
+        else:
+            current = (target + int(self.np_random.integers(1, numbers))) % numbers
+        self._position = Position(current, target, target_moves=current == target)
+        self._shown_target = target
+        self._reached = False
+        self._episode.begin()

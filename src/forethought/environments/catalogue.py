@@ -1,0 +1,90 @@
+"""The worlds that Forethought ships."""
+
+from forethought.environments.options import Option
+from forethought.environments.registry import EnvironmentSpec
+
+RULES = Option(
+    "rules",
+    "paper",
+    "paper or reference",
+    "the paper's rules, or the behaviour of its public repository, mistakes included",
+)
+IMAGE_SIZE = Option("image_size", 300, "a whole number from 48 to 1024", "side in pixels")
+RENDER_MODE = Option("render_mode", None, "rgb_array or None", "for Gymnasium's wrappers")
+
+NUMBER_LINE = EnvironmentSpec(
+    id="forethought/NumberLine-v0",
+    entry_point="forethought.environments.cards.number_line:NumberLine",
+    summary="Walk from the current number to the target number, both shown in a picture.",
+    observation="image",
+    actions="- +",
+    reward="+1 on the target, -1 for a step that does not come closer, else 0",
+    success="the return is above 0: the target was reached without a wrong step",
+    options=(
+        RULES,
+        IMAGE_SIZE,
+        Option("max_position", 5, "a whole number from 1 to 99", "the largest number"),
+        RENDER_MODE,
+    ),
+)
+
+EZ_POINTS = EnvironmentSpec(
+    id="forethought/EZPoints-v0",
+    entry_point="forethought.environments.cards.ez_points:EZPoints",
+    summary="Type a formula over two cards that equals 12.",
+    observation="image and text",
+    actions="1 to 10 + * =",
+    reward="=: +10 if the formula is 12 with both cards used once, else -1; "
+    "a number not on an unused card -1; else 0",
+    success="the return is above 0",
+    options=(RULES, IMAGE_SIZE, RENDER_MODE),
+)
+
+POINTS24 = EnvironmentSpec(
+    id="forethought/Points24-v0",
+    entry_point="forethought.environments.cards.points24:Points24",
+    summary="Type a formula over four cards that equals 24.",
+    observation="image and text",
+    actions="1 to 10 (13 without faces_as_ten) + - * / ( ) =",
+    reward="=: +10 if the formula is 24 with all four cards used once, else -1; "
+    "a number not on an unused card -1; else 0",
+    success="the return is above 0",
+    options=(
+        RULES,
+        IMAGE_SIZE,
+        Option("faces_as_ten", True, "True or False", "J, Q and K count 10, else 11, 12, 13"),
+        RENDER_MODE,
+    ),
+)
+
+BLACKJACK = EnvironmentSpec(
+    id="forethought/Blackjack-v0",
+    entry_point="forethought.environments.cards.blackjack:Blackjack",
+    summary="Hit or stand, against a dealer who draws to 17.",
+    observation="image",
+    actions="stand hit",
+    reward="+1 for a win, 0 for a draw, -1 for a loss",
+    success="the return is above 0, that is, a win",
+    options=(
+        RULES,
+        IMAGE_SIZE,
+        Option("natural", False, "True or False", "a win with ace and ten pays 1.5"),
+        RENDER_MODE,
+    ),
+)
+
+BANDIT = EnvironmentSpec(
+    id="forethought/Bandit-v0",
+    entry_point="forethought.environments.bandit:Bandit",
+    summary="Repeat the letter that the prompt names: a check that an algorithm learns at all.",
+    observation="text",
+    actions="the first letters of the alphabet",
+    reward="1 for the right letter, else 0",
+    success="the letter was right",
+    options=(
+        Option("arms", 4, "a whole number from 2 to 26", "number of actions"),
+        Option("render_mode", None, "None", "nothing is drawn"),
+    ),
+)
+
+SHIPPED = (NUMBER_LINE, EZ_POINTS, POINTS24, BLACKJACK, BANDIT)

@@ -1,0 +1,156 @@
+"""Finding worlds by name, telling what they are, and building them.
+
+Nothing is imported until a world is built, so listing is instant and needs no extra.
+Besides registered names, `make_environment` takes "my_package.my_module:MyWorld".
+"""
+
+import difflib
+import importlib
+import importlib.util
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import gymnasium
+
+from forethought.environments.contract import Environment
+from forethought.environments.options import Option
+from forethought.errors import ConfigError, MissingDependencyError, UnknownNameError
+
+NAMESPACE = "forethought/"
+
+
+@dataclass(frozen=True)
+class EnvironmentSpec:
+    """What can be known about a world without importing it."""
+
+    id: str
+    """As Gymnasium writes it: "forethought/Points24-v0"."""
+    entry_point: str
+    """Import string, "package.module:Class"."""
+    summary: str
+    """One line."""
+    observation: str
+    """What the agent is shown: "image", "text", "image and text"."""
+    actions: str
+    """The action strings, in words."""
+    reward: str
+    success: str
+    """When an episode counts as a success; a separate number from the return."""
+    options: tuple[Option, ...] = ()
+    """Every keyword that the constructor takes."""
+    extra: str | None = None
+    """What to install: `pip install "forethought[extra]"`; None where the core suffices."""
+    required_modules: tuple[str, ...] = ()
+    """Modules of that extra, by which its presence is recognised."""
+
+    @property
+    def name(self) -> str:
+        """The short name: "Points24"."""
+        return self.id.removeprefix(NAMESPACE).rpartition("-v")[0]
+
+
+_specs: dict[str, EnvironmentSpec] = {}
+
+
+def register_environment(spec: EnvironmentSpec) -> None:
+    """Makes a world known here and to `gymnasium.make`. The same spec may come twice.
+
+    Raises:
+        ConfigError: another world has this name already.
+    """
+    known = _specs.get(spec.name.lower())
+    if known == spec:
+        return
+    if known is not None:
+        raise ConfigError(f"environment {spec.id} is registered already, for {known.entry_point}")
+    _specs[spec.name.lower()] = spec
+    if spec.id not in gymnasium.registry:
+        gymnasium.register(spec.id, entry_point=spec.entry_point)
+
+
+def list_environments() -> tuple[EnvironmentSpec, ...]:
+    """All registered worlds, in the order of registration."""
+    return tuple(_specs.values())
+
+
+def find_environment(name: str) -> EnvironmentSpec:
+    """The spec for a short or full name, in any case.
+
+    Raises:
+        UnknownNameError: no such world; the message names the nearest and lists all.
+    """
+    short = name.lower().removeprefix(NAMESPACE)
+    for spec in _specs.values():
+        if short in (spec.name.lower(), spec.id.lower().removeprefix(NAMESPACE)):
+            return spec
+    nearest = difflib.get_close_matches(short, _specs, n=3)
+    hint = f"did you mean {' or '.join(_specs[key].name for key in nearest)}? " if nearest else ""
+    known = ", ".join(spec.name for spec in _specs.values())
+    raise UnknownNameError(f"unknown environment {name!r} — {hint}known: {known}")
+
+
+def is_installed(spec: EnvironmentSpec) -> bool:
+    """Whether every module that the world needs is there; imports none of them."""
+    return not _missing_modules(spec)
+
+
+def make_environment(name: str, **options: Any) -> Environment:
+    """Builds a world, without any of Gymnasium's wrappers.
+
+    Args:
+        name: short or full name in any case, or "package.module:Class" for your own.
+        options: keywords of its constructor, such as `image_size=64`.
+
+    Raises:
+        UnknownNameError: no such world, module or class.
+        MissingDependencyError: an extra must be installed first.
+        ConfigError: an option that the world does not have, or a value it may not have.
+    """
+    if ":" in name:
+        world = _load(name, name)
+        known = _keywords_of(world)
+    else:
+        spec = find_environment(name)
+        missing = _missing_modules(spec)
+        if missing:
+            raise MissingDependencyError(
+                f"{spec.name} needs {', '.join(missing)}, not installed — "
+                f'run: pip install "forethought[{spec.extra}]"'
+            )
+        world = _load(spec.entry_point, name)
+        known = tuple(option.name for option in spec.options)
+    for option, value in options.items():
+        if known is not None and option not in known:
+            allowed = ", ".join(known) or "none"
+            raise ConfigError(f"{name} has no option {option}={value!r} — it has: {allowed}")
+    return cast(Environment, world(**options))
+
+
+def _missing_modules(spec: EnvironmentSpec) -> tuple[str, ...]:
+    return tuple(
+        module for module in spec.required_modules if importlib.util.find_spec(module) is None
+    )
+
+
+def _load(entry_point: str, name: str) -> Callable[..., object]:
+    module_name, _, attribute = entry_point.partition(":")
+    try:
+        return getattr(importlib.import_module(module_name), attribute)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise
+        raise UnknownNameError(f"environment {name!r}: there is no module {error.name}") from error
+    except AttributeError as error:
+        raise UnknownNameError(
+            f"environment {name!r}: module {module_name} has no {attribute!r}"
+        ) from error
+
+
+def _keywords_of(world: Callable[..., object]) -> tuple[str, ...] | None:
+    """Keywords that a callable takes, or None where it takes any."""
+    parameters = inspect.signature(world).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return None
+    return tuple(parameter.name for parameter in parameters)

@@ -1,0 +1,58 @@
+"""Who answers: the seam between the rollout engine and whatever writes text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from forethought.types import Completion, Message, Prompt
+
+
+@dataclass(frozen=True, eq=False)
+class GenerationRequest:
+    """One prompt to be answered."""
+
+    key: int
+    """The caller's own name for this request; comes back with the answer."""
+    prompt: Prompt
+    seed: int
+    """All randomness of this answer, 0 … 2**128 - 1. Equal weights, prompt and seed give the same
+    answer whatever else is being generated beside it (up to rounding)."""
+    max_new_tokens: int
+    """At least 1; 0 asks for the value of the prompt alone."""
+    temperature: float
+    """Above 0: sample; 0: take the most likely token."""
+
+
+@dataclass(frozen=True, eq=False)
+class GenerationResult:
+    """An answered request."""
+
+    key: int
+    completion: Completion
+    """Empty where `max_new_tokens` was 0."""
+    value: float | None
+    """The critic's estimate for the prompt, if the policy has a critic."""
+
+
+class Policy(Protocol):
+    """Anything that turns messages into completions."""
+
+    @property
+    def version(self) -> int:
+        """How many updates the weights have seen."""
+        ...
+
+    def prompt(self, messages: Sequence[Message]) -> Prompt:
+        """Renders messages to the token ids that will be fed to the model."""
+        ...
+
+    def submit(self, request: GenerationRequest) -> None:
+        """Queues a request. It may be answered after requests submitted later."""
+        ...
+
+    def advance(self) -> list[GenerationResult]:
+        """Works until at least one queued request is answered; returns all that are.
+
+        Returns an empty list only when nothing is queued.
+        """
+        ...

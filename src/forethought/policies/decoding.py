@@ -1,0 +1,337 @@
+"""The decode loop: continuous batching over a preallocated cache.
+
+Rows are independent. A finished row leaves at once and the next request takes its
+place; equal prompts are computed once and copied. Every answer's randomness comes from
+its own seed, so an answer does not depend on what is generated beside it.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from forethought.policies.actor_critic import ActorCritic
+from forethought.policies.batching import Example, build_batch, split_by_tokens
+from forethought.policies.cache import RowCache, count_plain_attention_layers
+from forethought.policies.contract import GenerationRequest, GenerationResult
+from forethought.policies.encoding import Encoder
+from forethought.types import Completion, FinishReason, Prompt
+
+PREFILL_TOKENS = 16384
+"""At most so many prompt tokens in one forward pass."""
+
+
+class Drawn(NamedTuple):
+    """One token for each row, and its log-probability."""
+
+    ids_B: Tensor
+    logprobs_B: Tensor
+
+
+def draw_tokens(*, logits_BV: Tensor, temperatures_B: Tensor, uniforms_B: Tensor) -> Drawn:
+    """Inverse-transform sampling: the first token at which the cumulated probability
+    exceeds the uniform number.
+
+    Args:
+        logits_BV: any float type; log-probs are computed in fp32.
+        temperatures_B: above 0 divides the logits; 0 takes the largest logit, with its
+            log-probability at temperature 1.
+        uniforms_B: in [0, 1), one per row.
+    """
+    greedy_B = temperatures_B == 0
+    divisor_B = torch.where(greedy_B, 1.0, temperatures_B)
+    logprobs_BV = torch.log_softmax(logits_BV.float() / divisor_B[:, None], dim=-1)
+    cumulated_BV = logprobs_BV.double().exp().cumsum(-1)
+    # Scaled by the total, which rounding leaves a little off 1.
+    thresholds_B = uniforms_B.double() * cumulated_BV[:, -1]
+    ids_B = torch.searchsorted(cumulated_BV, thresholds_B[:, None], right=True).squeeze(-1)
+    ids_B = torch.where(greedy_B, logits_BV.argmax(-1), ids_B.clamp(max=logits_BV.shape[-1] - 1))
+    return Drawn(ids_B, logprobs_BV.gather(-1, ids_B[:, None]).squeeze(-1))
+
+
+class _Prefilled(NamedTuple):
+    """A prompt that has been through the model; its keys and values lie in a cache row."""
+
+    row: int
+    logits_V: Tensor
+    value: float | None
+    length: int
+    rope_delta: int
+
+
+class _Row:
+    """A request being answered."""
+
+    def __init__(self, request: GenerationRequest, prefilled: _Prefilled) -> None:
+        self.request = request
+        self.value = prefilled.value
+        self.ids: list[int] = []
+        self.logprobs: list[float] = []
+
+
+class DecodeLoop:
+    """Answers requests with one fixed set of weights; make a new one after an update."""
+
+    def __init__(self, actor_critic: ActorCritic, encoder: Encoder, *, slots: int) -> None:
+        """
+        Args:
+            actor_critic: in evaluation mode (no dropout).
+            slots: how many requests are answered at a time.
+        """
+        self._module = actor_critic
+        self._encoder = encoder
+        self._slots = slots
+        self._device = actor_critic.model.device
+        self._waiting: deque[GenerationRequest] = deque()
+        self._rows: list[_Row] = []
+        # Rows 0 … slots-1 decode; the others keep prefilled prompts for whoever asks next.
+        self._prefilled: OrderedDict[bytes, _Prefilled] = OrderedDict()
+        self._free_prompt_rows = list(range(2 * slots - 1, slots - 1, -1))
+        self._cache: RowCache | None = None
+        self._lengths_B = np.zeros(slots, dtype=np.int64)
+        self._rope_deltas_B = np.zeros(slots, dtype=np.int64)
+        self._temperatures_B = torch.zeros(slots, device=self._device)
+        self._uniforms_BT = torch.zeros(slots, 0, device=self._device)
+        self._counts_B = np.zeros(slots, dtype=np.int64)
+        self._logits_BV: Tensor | None = None
+
+    @property
+    def pending(self) -> int:
+        """Requests not yet answered."""
+        return len(self._waiting) + len(self._rows)
+
+    def submit(self, request: GenerationRequest) -> None:
+        self._waiting.append(request)
+
+    @torch.inference_mode()
+    def advance(self) -> list[GenerationResult]:
+        """Decodes until at least one request is answered; empty if none is pending."""
+        results: list[GenerationResult] = []
+        while self.pending and not results:
+            if self._should_admit():
+                results += self._admit()
+            if self._rows:
+                results += self._decode_one_token()
+        return results
+
+    def _should_admit(self) -> bool:
+        """Prompts are taken in groups: a forward pass for one row costs almost as much
+        as for eight."""
+        free = self._slots - len(self._rows)
+        group = max(1, self._slots // 8)
+        return bool(self._waiting) and (not self._rows or min(free, len(self._waiting)) >= group)
+
+    # --- prompts -----------------------------------------------------------------------
+
+    def _admit(self) -> list[GenerationResult]:
+        free = self._slots - len(self._rows)
+        requests = [self._waiting.popleft() for _ in range(min(free, len(self._waiting)))]
+        keys = [_prompt_key(request.prompt) for request in requests]
+        self._prefill_missing(keys, requests)
+        answered: list[GenerationResult] = []
+        sources: list[int] = []
+        first = len(self._rows)
+        for key, request in zip(keys, requests, strict=True):
+            prefilled = self._prefilled[key]
+            if request.max_new_tokens == 0:
+                empty = Completion((), (), (), "", FinishReason.LENGTH, request.temperature)
+                answered.append(GenerationResult(request.key, empty, prefilled.value))
+                continue
+            sources.append(prefilled.row)
+            self._seat(len(self._rows), request, prefilled)
+        if sources:
+            assert self._cache is not None
+            rows = torch.arange(first, len(self._rows), device=self._device)
+            longest = int(self._lengths_B[first : len(self._rows)].max())
+            self._cache.copy_rows(self._tensor(sources), rows, longest)
+        return answered
+
+    def _seat(self, row: int, request: GenerationRequest, prefilled: _Prefilled) -> None:
+        self._rows.append(_Row(request, prefilled))
+        self._lengths_B[row] = prefilled.length
+        self._rope_deltas_B[row] = prefilled.rope_delta
+        self._counts_B[row] = 0
+        self._temperatures_B[row] = request.temperature
+        if self._uniforms_BT.shape[1] < request.max_new_tokens:
+            wider = self._uniforms_BT.new_zeros(self._slots, request.max_new_tokens)
+            wider[:, : self._uniforms_BT.shape[1]] = self._uniforms_BT
+            self._uniforms_BT = wider
+        randomness = np.random.Generator(np.random.Philox(key=request.seed))
+        uniforms_T = torch.from_numpy(randomness.random(request.max_new_tokens, dtype=np.float32))
+        self._uniforms_BT[row, : request.max_new_tokens] = uniforms_T.to(self._device)
+        if self._logits_BV is None:
+            self._logits_BV = prefilled.logits_V.new_zeros(self._slots, len(prefilled.logits_V))
+        self._logits_BV[row] = prefilled.logits_V
+
+    def _prefill_missing(self, keys: Sequence[bytes], requests: Sequence[GenerationRequest]) -> None:
+        missing: dict[bytes, Prompt] = {}
+        for key, request in zip(keys, requests, strict=True):
+            if key in self._prefilled:
+                self._prefilled.move_to_end(key)
+            else:
+                missing[key] = request.prompt
+        longest = max(len(r.prompt.token_ids) + r.max_new_tokens for r in requests)
+        self._ensure_cache(longest)
+        while len(self._free_prompt_rows) < len(missing):
+            _, evicted = self._prefilled.popitem(last=False)
+            self._free_prompt_rows.append(evicted.row)
+        names = list(missing)
+        lengths = [len(prompt.token_ids) for prompt in missing.values()]
+        for group in split_by_tokens(lengths, PREFILL_TOKENS):
+            self._prefill([names[i] for i in group], [missing[names[i]] for i in group])
+
+    def _ensure_cache(self, longest: int) -> None:
+        if self._cache is None or longest > self._cache.capacity:
+            layers = count_plain_attention_layers(
+                self._module.model.config.get_text_config(), longest
+            )
+            if self._cache is None:
+                self._cache = RowCache(layers=layers, rows=2 * self._slots, capacity=longest)
+        self._cache.ensure_capacity(longest)
+
+    def _prefill(self, keys: Sequence[bytes], prompts: Sequence[Prompt]) -> None:
+        assert self._cache is not None
+        rows = [self._free_prompt_rows.pop() for _ in keys]
+        self._cache.begin_prefill(self._tensor(rows))
+        batch = build_batch([Example(prompt, ()) for prompt in prompts], self._encoder)
+        batch = batch.to(self._device)
+        lengths_B = self._tensor([len(prompt.token_ids) for prompt in prompts])
+        model = self._module.model
+        inputs: dict[str, Any] = dict(batch.model_inputs)
+        deltas_B = [0] * len(keys)
+        if "mm_token_type_ids" in inputs:
+            inputs["position_ids"], deltas_B = _rope_positions(
+                model, batch.input_ids_BL, lengths_B, inputs
+            )
+        logits_BTV = model(
+            input_ids=batch.input_ids_BL,
+            past_key_values=self._cache,
+            logits_to_keep=batch.window,
+            use_cache=True,
+            **inputs,
+        ).logits
+        every = torch.arange(len(keys), device=self._device)
+        last_BV = logits_BTV[every, batch.value_index_B].float()
+        hidden_BH = self._module.last_hidden()[every, batch.value_index_B]
+        head = self._module.value_head
+        values = [None] * len(keys) if head is None else head(hidden_BH).tolist()
+        for index, key in enumerate(keys):
+            length = len(prompts[index].token_ids)
+            self._prefilled[key] = _Prefilled(
+                rows[index], last_BV[index], values[index], length, deltas_B[index]
+            )
+
+    # --- tokens ------------------------------------------------------------------------
+
+    def _decode_one_token(self) -> list[GenerationResult]:
+        """Draws a token for every row, retires the rows that are done, and puts the
+        others through the model to learn what may follow."""
+        assert self._logits_BV is not None
+        active = len(self._rows)
+        counts = torch.from_numpy(self._counts_B[:active]).to(self._device)
+        drawn = draw_tokens(
+            logits_BV=self._logits_BV[:active],
+            temperatures_B=self._temperatures_B[:active],
+            uniforms_B=self._uniforms_BT[:active].gather(1, counts[:, None]).squeeze(1),
+        )
+        self._counts_B[:active] += 1
+        finished: list[int] = []
+        for index, (row, token, logprob) in enumerate(
+            zip(self._rows, drawn.ids_B.tolist(), drawn.logprobs_B.tolist(), strict=True)
+        ):
+            row.ids.append(token)
+            row.logprobs.append(logprob)
+            if token in self._encoder.stop_ids or len(row.ids) == row.request.max_new_tokens:
+                finished.append(index)
+        results = [self._finish(self._rows[index]) for index in finished]
+        if finished:
+            self._retire(finished)
+        if self._rows:
+            self._forward_last_tokens()
+        return results
+
+    def _finish(self, row: _Row) -> GenerationResult:
+        stopped = row.ids[-1] in self._encoder.stop_ids
+        text, offsets = self._encoder.detokenise(row.ids)
+        completion = Completion(
+            token_ids=tuple(row.ids),
+            logprobs=tuple(row.logprobs),
+            token_offsets=offsets,
+            text=text,
+            finish_reason=FinishReason.STOP if stopped else FinishReason.LENGTH,
+            temperature=row.request.temperature,
+        )
+        return GenerationResult(row.request.key, completion, row.value)
+
+    def _retire(self, finished: Sequence[int]) -> None:
+        """Fills the holes with the last rows, so that the active rows stay contiguous."""
+        gone = set(finished)
+        keep = len(self._rows) - len(gone)
+        holes = [index for index in finished if index < keep]
+        movers = [index for index in range(keep, len(self._rows)) if index not in gone]
+        for hole, mover in zip(holes, movers, strict=True):
+            self._rows[hole] = self._rows[mover]
+        del self._rows[keep:]
+        if not movers:
+            return
+        assert self._cache is not None
+        longest = int(self._lengths_B[movers].max())
+        self._cache.copy_rows(self._tensor(movers), self._tensor(holes), longest)
+        for array in (self._lengths_B, self._rope_deltas_B, self._counts_B):
+            array[holes] = array[movers]
+        for tensor in (self._temperatures_B, self._uniforms_BT):
+            tensor[holes] = tensor[movers]
+
+    def _forward_last_tokens(self) -> None:
+        assert self._cache is not None
+        assert self._logits_BV is not None
+        active = len(self._rows)
+        positions = self._lengths_B[:active]
+        length = int(positions.max()) + 1
+        positions_B = torch.from_numpy(positions.copy()).to(self._device)
+        self._cache.begin_decode(positions_B, length)
+        seen_B11T = torch.arange(length, device=self._device) <= positions_B[:, None, None, None]
+        model = self._module.model
+        position_ids = positions_B + torch.from_numpy(self._rope_deltas_B[:active]).to(self._device)
+        logits_B1V = model(
+            input_ids=self._tensor([[row.ids[-1]] for row in self._rows]),
+            attention_mask=seen_B11T,
+            position_ids=position_ids[:, None],
+            past_key_values=self._cache,
+            use_cache=True,
+        ).logits
+        self._logits_BV[:active] = logits_B1V[:, -1].float()
+        self._lengths_B[:active] += 1
+
+    def _tensor(self, numbers: Sequence[object]) -> Tensor:
+        return torch.tensor(numbers, dtype=torch.int64, device=self._device)
+
+
+def _prompt_key(prompt: Prompt) -> bytes:
+    """Equal exactly when ids and pixels are equal."""
+    digest = blake2b(np.asarray(prompt.token_ids, dtype=np.int64).tobytes(), digest_size=16)
+    for image in prompt.images:
+        digest.update(repr(image.shape).encode())
+        digest.update(np.ascontiguousarray(image).data)
+    return digest.digest()
+
+
+def _rope_positions(
+    model: Any, input_ids_BL: Tensor, lengths_B: Tensor, inputs: dict[str, Tensor]
+) -> tuple[Tensor, list[int]]:
+    """Multimodal rotary positions [3, B, L] (Qwen-VL), and how far each row's text
+    positions lag behind its token count."""
+    columns = torch.arange(input_ids_BL.shape[1], device=input_ids_BL.device)
+    real_BL = (columns < lengths_B[:, None]).long()
+    positions, _ = model.model.get_rope_index(
+        input_ids_BL,
+        mm_token_type_ids=inputs["mm_token_type_ids"],
+        image_grid_thw=inputs["image_grid_thw"],
+        attention_mask=real_BL,
+    )
+    highest_B = positions.masked_fill(real_BL == 0, 0).amax(dim=(0, 2))
+    return positions, (highest_B + 1 - lengths_B).tolist()

@@ -1,0 +1,145 @@
+"""Messages to token ids and image tensors, by the model's own processor."""
+
+import inspect
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers.processing_utils import ProcessorMixin
+
+from forethought.errors import PolicyError
+from forethought.policies.detokenise import DetokenisedText, detokenise
+from forethought.types import Image, Message, Prompt
+
+# For base models whose tokenizer brings no chat template (GPT-2).
+PLAIN_CHAT_TEMPLATE = """\
+{%- for message in messages -%}
+{%- for part in message['content'] -%}{{ part['text'] }}{%- endfor -%}
+{{ '\n' }}
+{%- endfor -%}"""
+
+IMAGE_INPUT_NAMES = ("pixel_values", "image_sizes", "image_grid_thw", "pixel_attention_mask")
+
+
+class Encoder:
+    """Turns messages into the exact inputs of one model, and ids back into text."""
+
+    def __init__(
+        self, model: PreTrainedModel, processor: ProcessorMixin | PreTrainedTokenizerBase
+    ) -> None:
+        self.processor = processor
+        self.tokenizer = _tokenizer_of(processor)
+        if self.tokenizer.chat_template is None and getattr(processor, "chat_template", None) is None:
+            self.tokenizer.chat_template = PLAIN_CHAT_TEMPLATE
+        self.reads_images = isinstance(processor, ProcessorMixin)
+        self.image_token_id: int | None = getattr(model.config, "image_token_id", None)
+        self.stop_ids = _stop_ids(model, self.tokenizer)
+        self.pad_id = _harmless_pad_id(self.tokenizer, self.image_token_id)
+        accepted = inspect.signature(model.forward).parameters
+        self._image_inputs = tuple(name for name in IMAGE_INPUT_NAMES if name in accepted)
+        self.wants_token_types = "mm_token_type_ids" in accepted
+        self._ids_of_layout: dict[tuple[object, ...], tuple[int, ...]] = {}
+        self._decode = lru_cache(maxsize=65536)(self._decode_window)
+
+    def encode(self, messages: Sequence[Message]) -> Prompt:
+        """Applies the chat template and expands image placeholders.
+
+        Raises:
+            PolicyError: an image for a model that reads none.
+        """
+        images = [message.image for message in messages if message.image is not None]
+        if images and not self.reads_images:
+            raise PolicyError(
+                f"{type(self.tokenizer).__name__} belongs to a text-only model, but the prompt has "
+                f"{len(images)} image(s) — choose a vision-language model, or a world that speaks text"
+            )
+        # The ids depend on the words and the image sizes only, not on the pixels.
+        layout = tuple(
+            (m.role, m.text, None if m.image is None else m.image.shape) for m in messages
+        )
+        if layout not in self._ids_of_layout:
+            if len(self._ids_of_layout) >= 65536:
+                self._ids_of_layout.clear()
+            self._ids_of_layout[layout] = self._render(messages)
+        return Prompt(tuple(messages), self._ids_of_layout[layout])
+
+    def _render(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        conversation = [
+            {"role": message.role, "content": _content(message)} for message in messages
+        ]
+        encoded: Any = self.processor.apply_chat_template(
+            conversation, tokenize=True, return_dict=True, add_generation_prompt=True
+        )
+        ids = encoded["input_ids"]
+        return tuple(ids[0] if ids and isinstance(ids[0], list) else ids)
+
+    def tokenise_answer(self, text: str) -> tuple[int, ...]:
+        """Ids of an answer written by an expert, the stop token included.
+
+        Only for text that no model sampled: sampled ids are never rebuilt from text.
+        """
+        ids = self.tokenizer.encode(text, add_special_tokens=False)
+        return (*ids, self.stop_ids[0])
+
+    def detokenise(self, token_ids: Sequence[int]) -> DetokenisedText:
+        """Text and per-token offsets of sampled ids, special tokens left out."""
+        return detokenise(token_ids, self._decode)
+
+    def _decode_window(self, token_ids: tuple[int, ...]) -> str:
+        text = self.tokenizer.decode(
+            list(token_ids), skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+        assert isinstance(text, str)
+        return text
+
+    def image_inputs(self, images: Sequence[Image]) -> dict[str, Tensor]:
+        """What the model's forward pass takes for these images, concatenated in order."""
+        if not images:
+            return {}
+        image_processor: Any = self.processor.image_processor  # pyright: ignore[reportAttributeAccessIssue]
+        encoded = image_processor(images=list(images), return_tensors="pt")
+        return {name: encoded[name] for name in self._image_inputs if name in encoded}
+
+    def token_types(self, input_ids_BL: Tensor) -> Tensor:
+        """1 where an image token stands, 0 for words (for multimodal rotary positions)."""
+        return (input_ids_BL == self.image_token_id).to(torch.int32)
+
+
+def _tokenizer_of(processor: ProcessorMixin | PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
+    if isinstance(processor, PreTrainedTokenizerBase):
+        return processor
+    tokenizer = getattr(processor, "tokenizer", None)
+    if not isinstance(tokenizer, PreTrainedTokenizerBase):
+        raise PolicyError(f"{type(processor).__name__} holds no tokenizer")
+    return tokenizer
+
+
+def _content(message: Message) -> list[dict[str, object]]:
+    image: list[dict[str, object]] = (
+        [] if message.image is None else [{"type": "image", "image": message.image}]
+    )
+    return [*image, {"type": "text", "text": message.text}]
+
+
+def _stop_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:
+    """The tokenizer's end-of-sequence id first, then any other that the model declares."""
+    declared = getattr(model.generation_config, "eos_token_id", None)
+    others = declared if isinstance(declared, list) else [declared]
+    ids = [tokenizer.eos_token_id, *others]
+    stop_ids = tuple(dict.fromkeys(int(i) for i in ids if isinstance(i, int)))
+    if not stop_ids:
+        raise PolicyError("neither tokenizer nor generation config names an end-of-sequence token")
+    return stop_ids
+
+
+def _harmless_pad_id(tokenizer: PreTrainedTokenizerBase, image_token_id: int | None) -> int:
+    """An ordinary id for positions that nothing attends to.
+
+    The tokenizer's own padding id makes some models warn or mask, and an image
+    placeholder would be counted as an image.
+    """
+    special = {*tokenizer.all_special_ids, image_token_id}
+    return next(i for i in range(len(tokenizer)) if i not in special)

@@ -1,0 +1,99 @@
+"""The policy that is a Hugging Face model: the tiny one, LLaVA, Qwen-VL, GPT-2 alike."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from forethought.policies.actor_critic import ActorCritic, Scores, ValueHead
+from forethought.policies.batching import Example, build_batch
+from forethought.policies.contract import GenerationRequest, GenerationResult
+from forethought.policies.decoding import DecodeLoop
+from forethought.policies.encoding import Encoder
+from forethought.policies.loading import LoadedModel
+from forethought.types import Message, Prompt
+
+VALUE_HEAD_FILE = "value_head.safetensors"
+
+
+class HuggingFacePolicy:
+    """Generates and scores with the same weights; satisfies `Policy`."""
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        *,
+        slots: int,
+        value_head: ValueHead | None = None,
+        version: int = 0,
+    ) -> None:
+        """
+        Args:
+            loaded: model and processor.
+            slots: how many completions are generated at a time.
+            value_head: the critic, for algorithms that have one.
+            version: updates that the weights have already seen.
+        """
+        self.processor = loaded.processor
+        self.module = ActorCritic(loaded.model, value_head)
+        self.encoder = Encoder(loaded.model, loaded.processor)
+        self._slots = slots
+        self._version = version
+        self._loop: DecodeLoop | None = None
+
+    @property
+    def version(self) -> int:
+        return self._version
+
+    @property
+    def device(self) -> torch.device:
+        return self.module.model.device
+
+    def weights_changed(self) -> None:
+        """To be called after every update: what was computed with old weights is dropped.
+
+        Raises:
+            RuntimeError: requests are still being answered with the old weights.
+        """
+        if self._loop is not None and self._loop.pending:
+            raise RuntimeError(f"{self._loop.pending} requests are unanswered")
+        self._version += 1
+        self._loop = None
+
+    def prompt(self, messages: Sequence[Message]) -> Prompt:
+        return self.encoder.encode(messages)
+
+    def submit(self, request: GenerationRequest) -> None:
+        if self._loop is None:
+            self.module.eval()
+            self._loop = DecodeLoop(self.module, self.encoder, slots=self._slots)
+        self._loop.submit(request)
+
+    def advance(self) -> list[GenerationResult]:
+        return [] if self._loop is None else self._loop.advance()
+
+    @torch.inference_mode()
+    def score(self, examples: Sequence[Example], *, temperature: float) -> Scores:
+        """Log-probs, entropies and values under the present weights, without gradient."""
+        self.module.eval()
+        batch = build_batch(examples, self.encoder).to(self.device)
+        scores: Scores = self.module(batch, temperature=temperature)
+        return scores
+
+    def save(self, folder: Path) -> None:
+        """Writes model, processor and critic so that `load_pretrained` reads them back."""
+        self.module.model.save_pretrained(folder)
+        self.processor.save_pretrained(folder)
+        if self.module.value_head is not None:
+            save_file(self.module.value_head.state_dict(), folder / VALUE_HEAD_FILE)
+
+
+def load_value_head(folder: Path, hidden_size: int) -> ValueHead | None:
+    """The critic saved beside a model, or None where there is none."""
+    path = folder / VALUE_HEAD_FILE
+    if not path.exists():
+        return None
+    head = ValueHead(hidden_size, generator=torch.Generator())
+    head.load_state_dict(load_file(path))
+    return head

@@ -1,0 +1,26 @@
+"""Which wording belongs to which world."""
+
+from forethought.prompts.answers import AnswerFormat
+from forethought.prompts.cards import GAMES, CardsPrompter, Wording
+from forethought.prompts.contract import Prompter
+from forethought.prompts.plain import PlainPrompter
+
+
+def make_prompter(
+    world: str,
+    actions: tuple[str, ...] | None,
+    *,
+    answer_format: AnswerFormat = "thoughts",
+    wording: Wording = "short",
+) -> Prompter:
+    """The world's own wording, or the plain one.
+
+    Args:
+        world: short name, e.g. "NumberLine".
+        actions: every action of the world, or None where they are open text.
+        answer_format: with thoughts before the action, or the action alone.
+        wording: "paper" is the published prompt, where the world has one.
+    """
+    if world in GAMES and actions is not None:
+        return CardsPrompter(world, actions, answer_format, wording)
+    return PlainPrompter(actions, answer_format)

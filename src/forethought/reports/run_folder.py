@@ -1,0 +1,230 @@
+"""A run folder: where everything that one run leaves behind lies, and who may write it.
+
+config.yaml        the settings, resolved; its presence makes the folder a run
+environment.txt    versions and machine
+metrics.jsonl      one line per log; equal for a run that was killed and resumed
+timings.jsonl      wall-clock numbers, which are never equal
+tensorboard/       the same scalars
+checkpoints/       step_N/
+trajectories/      *.parquet
+evaluation.json
+report.html
+"""
+
+import os
+import shutil
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from filelock import FileLock, Timeout
+
+from forethought.errors import RunFolderError, StorageError
+from forethought.reports.versions import describe_environment
+
+_LOCK = ".lock"
+_HOLDER = ".holder"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The layout of one run. Get one from `create` (to write) or `open` (to read)."""
+
+    path: Path
+
+    @property
+    def config_path(self) -> Path:
+        return self.path / "config.yaml"
+
+    @property
+    def environment_path(self) -> Path:
+        return self.path / "environment.txt"
+
+    @property
+    def metrics_path(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def timings_path(self) -> Path:
+        return self.path / "timings.jsonl"
+
+    @property
+    def tensorboard_dir(self) -> Path:
+        return self.path / "tensorboard"
+
+    @property
+    def checkpoints_dir(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def trajectories_dir(self) -> Path:
+        return self.path / "trajectories"
+
+    @property
+    def evaluation_path(self) -> Path:
+        return self.path / "evaluation.json"
+
+    @property
+    def report_path(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def is_run(self) -> bool:
+        """Whether a run was started here: its settings were written."""
+        return self.config_path.is_file()
+
+    @classmethod
+    def create(
+        cls, path: Path, *, existing: Literal["refuse", "resume", "overwrite"] = "refuse"
+    ) -> "RunFolder":
+        """Makes the folder for a run, or takes up one that is there.
+
+        Args:
+            path: missing, empty, or a run.
+            existing: what to do with a run that is there: refuse, keep all of it,
+                or delete what it left. A folder that is no run is never touched.
+
+        Raises:
+            RunFolderError: a run is there and is to be refused, or is being written by
+                another process; something else is there; the folder cannot be made.
+        """
+        folder = cls(path)
+        with _refusals(path):
+            if folder.is_run and existing == "refuse":
+                raise RunFolderError(
+                    f"{path}: holds a run already — continue it with --resume, "
+                    "replace it with --overwrite, or name another folder"
+                )
+            folder._refuse_foreign_files()
+            path.mkdir(parents=True, exist_ok=True)
+            if existing == "overwrite":
+                with folder.lock():
+                    folder._remove_run()
+            folder.checkpoints_dir.mkdir(exist_ok=True)
+            folder.trajectories_dir.mkdir(exist_ok=True)
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> "RunFolder":
+        """A run that is there, to be read; takes no lock.
+
+        Raises:
+            RunFolderError: the folder is missing, or has no `config.yaml`.
+        """
+        folder = cls(path)
+        with _refusals(path):
+            if not path.is_dir():
+                raise RunFolderError(f"{path}: got no such folder, expected a run folder")
+            if not folder.is_run:
+                missing = folder.config_path.name
+                raise RunFolderError(f"{path}: is not a run folder: {missing} is missing")
+        return folder
+
+    @contextmanager
+    def lock(self) -> Generator[None]:
+        """Holds the folder: one process at a time writes a run.
+
+        The kernel gives the lock back when its holder dies, however it dies.
+
+        Raises:
+            RunFolderError: another process holds it; the line names that process.
+        """
+        lock = FileLock(self.path / _LOCK, thread_local=False)
+        with _refusals(self.path):
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                raise RunFolderError(
+                    f"{self.path}: is being written by {self._holder()} — wait until it ends, "
+                    "or name another folder"
+                ) from None
+        try:
+            now = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+            write_text(self.path / _HOLDER, f"process {os.getpid()}, started {now}")
+            yield
+        finally:
+            with suppress(OSError):  # It only names the holder; the lock is what counts.
+                (self.path / _HOLDER).unlink(missing_ok=True)
+            lock.release()
+
+    def write_environment(self, *, torch_threads: int) -> None:
+        """Writes `environment.txt`: versions, commit, and what the machine gives us.
+
+        Raises:
+            StorageError: the file cannot be written.
+        """
+        write_text(self.environment_path, describe_environment(torch_threads=torch_threads))
+
+    def _files(self) -> tuple[Path, ...]:
+        """All that a run leaves here."""
+        return (
+            self.config_path,  # First: once it is gone, what remains is no run.
+            self.environment_path,
+            self.metrics_path,
+            self.timings_path,
+            self.tensorboard_dir,
+            self.checkpoints_dir,
+            self.trajectories_dir,
+            self.evaluation_path,
+            self.report_path,
+        )
+
+    def _refuse_foreign_files(self) -> None:
+        """Refuses a folder that holds something and is no run, not even one that hardly began."""
+        if self.is_run or not self.path.exists():
+            return
+        written = {path for file in self._files() for path in (file, _temporary(file))}
+        ours = {path.name for path in written} | {_LOCK, _HOLDER}
+        foreign = sorted(path.name for path in self.path.iterdir() if path.name not in ours)
+        if foreign:
+            raise RunFolderError(
+                f"{self.path}: is not a run folder and not empty: it holds {foreign[0]} — "
+                "name another folder"
+            )
+
+    def _remove_run(self) -> None:
+        for path in self._files():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+
+    def _holder(self) -> str:
+        with suppress(OSError):
+            return (self.path / _HOLDER).read_text(encoding="utf-8")
+        return "another process"
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a small file of a run, whole or not at all: a reader never meets half of it.
+
+    Raises:
+        StorageError: the disk is full or read-only, or its folder is missing.
+    """
+    temporary = _temporary(path)
+    try:
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise StorageError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f".{path.name}.tmp")
+
+
+@contextmanager
+def _refusals(path: Path) -> Generator[None]:
+    """Turns what a file system can refuse into one line that names the run."""
+    try:
+        yield
+    except OSError as error:
+        raise RunFolderError(f"{path}: cannot be used as a run folder: {error.strerror}") from error

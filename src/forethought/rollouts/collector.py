@@ -1,0 +1,379 @@
+"""How steps are gathered: every slot plays at its own pace.
+
+Each slot holds one environment. While some slots wait for the model, others wait for
+their environment; nobody waits for the slowest. What is gathered does not depend on
+timing: a slot's episodes, and the random numbers of each answer, are fixed beforehand.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, Protocol
+
+from forethought.environments.contract import Transition
+from forethought.environments.vector import Act, Failed, Replay, Reply, Restart, Runner
+from forethought.errors import EnvironmentUnusableError
+from forethought.policies.contract import GenerationRequest, GenerationResult, Policy
+from forethought.prompts.answers import parse_answer
+from forethought.prompts.contract import Prompter
+from forethought.rollouts.seeding import Split, answer_seed, draw_action, episode_seed
+from forethought.types import EnvironmentFailure, Observation, ParsedAction, Prompt, Step, Trajectory
+
+MAX_FAILURES = 3
+"""Episodes in a row that one slot may give up before the run stops."""
+
+OnInvalid = Literal["random", "penalise"]
+
+
+@dataclass(frozen=True)
+class AnswerSettings:
+    """How the policy answers, and what happens when an answer holds no action."""
+
+    max_new_tokens: int
+    temperature: float
+    on_invalid: OnInvalid
+    """random: a uniformly drawn action (RL4VLM, Eq. 4.1); penalise: whatever the world
+    does about an action that it does not know."""
+
+
+class Cursor(NamedTuple):
+    """Where a slot stands in its episode: enough to get there again by replay."""
+
+    episode: int
+    actions: tuple[str, ...]
+    total_reward: float
+
+
+class Episode(NamedTuple):
+    """An episode that came to its end, over all the collections that it spans."""
+
+    index: int
+    total_reward: float
+    steps: int
+    success: bool
+
+
+class Collected(NamedTuple):
+    trajectories: list[Trajectory]
+    """By slot, each slot's in time order; the last may be unfinished."""
+    episodes: list[Episode]
+    """Those that ended, in the same order."""
+
+
+class _Plan(Protocol):
+    """Which episode a slot plays next, and how far."""
+
+    def next_episode(self, slot: "_Slot") -> int | None: ...
+
+    def is_enough(self, slot: "_Slot") -> bool: ...
+
+
+@dataclass(frozen=True)
+class _FixedSteps:
+    """So many steps per slot; slot i of n plays episodes i, i + n, i + 2n, …"""
+
+    steps: int
+    slots: int
+
+    def next_episode(self, slot: "_Slot") -> int:
+        return slot.episode + self.slots
+
+    def is_enough(self, slot: "_Slot") -> bool:
+        return slot.taken >= self.steps
+
+
+@dataclass(frozen=True)
+class _WholeEpisodes:
+    """These episodes, each to its end, by whichever slot is free."""
+
+    remaining: list[int]
+
+    def next_episode(self, slot: "_Slot") -> int | None:
+        return self.remaining.pop(0) if self.remaining else None
+
+    def is_enough(self, slot: "_Slot") -> bool:
+        return False
+
+
+class _Asked(NamedTuple):
+    """An answer that the environment is executing."""
+
+    prompt: Prompt
+    result: GenerationResult
+    action: ParsedAction
+    state_key: str
+
+
+@dataclass
+class _Slot:
+    """One environment and the episode in it."""
+
+    index: int
+    episode: int
+    actions: list[str] = field(default_factory=list[str])
+    total_reward: float = 0.0
+    observation: Observation | None = None
+    """What the agent sees now; None between episodes."""
+    prompt: Prompt | None = None
+    asked: _Asked | None = None
+    steps: list[Step] = field(default_factory=list[Step])
+    taken: int = 0
+    """Steps in this collection."""
+    was_retried: bool = False
+    failures: int = 0
+    """Episodes given up since the last one that ended."""
+    trajectories: list[Trajectory] = field(default_factory=list[Trajectory])
+    episodes: list[Episode] = field(default_factory=list[Episode])
+
+
+class Collector:
+    """Plays one policy in the slots of a runner."""
+
+    def __init__(
+        self,
+        *,
+        environment_id: str,
+        runner: Runner,
+        policy: Policy,
+        prompter: Prompter,
+        settings: AnswerSettings,
+        split: Split,
+        run_seed: int,
+        bootstraps: bool = False,
+        first_slot: int = 0,
+        total_slots: int | None = None,
+        on_step: Callable[[], None] | None = None,
+    ) -> None:
+        """
+        Args:
+            bootstraps: ask the critic for the value of every state that follows a
+                trajectory's last step without being terminal.
+            first_slot: number of this runner's first slot among those of all processes.
+            total_slots: slots of all processes; by default, of this runner.
+            on_step: called after every step, for a progress bar.
+        """
+        self._environment_id = environment_id
+        self._runner = runner
+        self._policy = policy
+        self._prompter = prompter
+        self._settings = settings
+        self._split = split
+        self._run_seed = run_seed
+        self._bootstraps = bootstraps
+        self._total_slots = total_slots or runner.slots
+        self._on_step = on_step or (lambda: None)
+        numbers = range(first_slot, first_slot + runner.slots)
+        self._slots = [_Slot(i, number - self._total_slots) for i, number in enumerate(numbers)]
+        self._awaiting_value: dict[int, tuple[_Slot, int]] = {}
+        self._asked_of_world = 0
+        self._asked_of_policy = 0
+
+    def collect_steps(self, steps_per_slot: int) -> Collected:
+        """Exactly so many steps from every slot; unfinished episodes go on next time."""
+        return self._run(_FixedSteps(steps_per_slot, self._total_slots))
+
+    def collect_episodes(self, episodes: Iterable[int]) -> Collected:
+        """These episodes of the split, whole, in the given order."""
+        order = list(episodes)
+        collected = self._run(_WholeEpisodes(list(order)))
+        rank = {episode_seed(self._split, self._run_seed, index): n for n, index in enumerate(order)}
+        position = {index: n for n, index in enumerate(order)}
+        return Collected(
+            sorted(collected.trajectories, key=lambda trajectory: rank[trajectory.seed]),
+            sorted(collected.episodes, key=lambda episode: position[episode.index]),
+        )
+
+    def cursors(self) -> list[Cursor]:
+        """Where every slot stands, for a checkpoint. Between collections only."""
+        return [Cursor(s.episode, tuple(s.actions), s.total_reward) for s in self._slots]
+
+    def restore(self, cursors: Sequence[Cursor]) -> None:
+        """Brings every slot back to where it stood, by replaying its actions."""
+        for slot, cursor in zip(self._slots, cursors, strict=True):
+            slot.episode, slot.total_reward = cursor.episode, cursor.total_reward
+            slot.actions = list(cursor.actions)
+            if slot.actions:
+                self._tell(slot, Replay(self._seed(slot), tuple(slot.actions)))
+        while self._asked_of_world:
+            for reply in self._receive():
+                if isinstance(reply, Failed):
+                    raise RuntimeError(f"slot {reply.slot} cannot be replayed: {reply.message}")
+                self._slots[reply.slot].observation = reply.observation
+
+    # --- the loop ------------------------------------------------------------------------
+
+    def _run(self, plan: _Plan) -> Collected:
+        for slot in self._slots:
+            slot.taken, slot.trajectories, slot.episodes = 0, [], []
+            if slot.observation is None:
+                self._begin(slot, plan)
+            else:
+                self._ask(slot, slot.observation)
+        while self._asked_of_world or self._asked_of_policy:
+            if self._asked_of_world:
+                for reply in self._receive(block=not self._asked_of_policy):
+                    self._on_reply(self._slots[reply.slot], reply, plan)
+            if self._asked_of_policy:
+                for result in self._policy.advance():
+                    self._asked_of_policy -= 1
+                    self._on_answer(result)
+        return Collected(
+            [trajectory for slot in self._slots for trajectory in slot.trajectories],
+            [episode for slot in self._slots for episode in slot.episodes],
+        )
+
+    def _begin(self, slot: _Slot, plan: _Plan) -> None:
+        following = None if plan.is_enough(slot) else plan.next_episode(slot)
+        slot.observation, slot.asked, slot.was_retried = None, None, False
+        slot.actions, slot.total_reward = [], 0.0
+        if following is not None:
+            slot.episode = following
+            self._tell(slot, Restart(self._seed(slot)))
+
+    def _ask(self, slot: _Slot, observation: Observation) -> None:
+        slot.observation = observation
+        slot.prompt = self._policy.prompt(self._prompter.messages(observation))
+        self._request(slot.index, slot, slot.prompt, self._settings.max_new_tokens)
+
+    def _request(self, key: int, slot: _Slot, prompt: Prompt, max_new_tokens: int) -> None:
+        self._asked_of_policy += 1
+        self._policy.submit(
+            GenerationRequest(
+                key, prompt, self._answer_seed(slot), max_new_tokens, self._settings.temperature
+            )
+        )
+
+    def _on_answer(self, result: GenerationResult) -> None:
+        if result.key in self._awaiting_value:
+            slot, position = self._awaiting_value.pop(result.key)
+            unfinished = slot.trajectories[position]
+            slot.trajectories[position] = replace(unfinished, bootstrap_value=result.value)
+            return
+        slot = self._slots[result.key]
+        assert slot.observation is not None
+        assert slot.prompt is not None
+        choices = slot.observation.admissible_actions or self._runner.actions
+        parsed = parse_answer(result.completion, choices)
+        if not parsed.is_valid and choices and self._settings.on_invalid == "random":
+            drawn = draw_action(self._answer_seed(slot), len(choices))
+            parsed = replace(parsed, action=choices[drawn], was_randomised=True)
+        slot.asked = _Asked(slot.prompt, result, parsed, slot.observation.state_key)
+        self._tell(slot, Act(parsed.action))
+
+    def _on_reply(self, slot: _Slot, reply: Reply | Failed, plan: _Plan) -> None:
+        if isinstance(reply, Failed):
+            self._on_failure(slot, reply, plan)
+        elif reply.transition is None and slot.asked is not None:
+            self._tell(slot, Act(slot.asked.action.action))  # replayed after a failure: once more
+        elif reply.transition is None:
+            self._ask(slot, reply.observation)
+        else:
+            self._on_transition(slot, reply, reply.transition, plan)
+
+    def _on_transition(self, slot: _Slot, reply: Reply, what: Transition, plan: _Plan) -> None:
+        assert slot.asked is not None
+        prompt, result, action, state_key = slot.asked
+        slot.steps.append(
+            Step(
+                prompt=prompt,
+                completion=result.completion,
+                action=action,
+                reward=what.reward,
+                terminated=what.terminated,
+                truncated=what.truncated,
+                value=result.value,
+                policy_version=self._policy.version,
+                state_key=state_key,
+                duration_s=reply.duration_s,
+            )
+        )
+        slot.asked = None
+        slot.actions.append(action.action)
+        slot.total_reward += what.reward
+        slot.taken += 1
+        self._on_step()
+        ended = what.terminated or what.truncated
+        if ended:
+            slot.failures = 0
+            slot.episodes.append(
+                Episode(slot.episode, slot.total_reward, len(slot.actions), reply.success)
+            )
+        if ended or plan.is_enough(slot):
+            self._close_trajectory(slot, reply, is_terminal=what.terminated, has_ended=ended)
+        if ended:
+            self._begin(slot, plan)
+        elif plan.is_enough(slot):
+            slot.observation = reply.observation
+        else:
+            self._ask(slot, reply.observation)
+
+    def _close_trajectory(
+        self, slot: _Slot, reply: Reply, *, is_terminal: bool, has_ended: bool
+    ) -> None:
+        if not is_terminal and self._bootstraps:
+            key = -1 - len(slot.trajectories) - slot.index * (1 << 20)
+            self._awaiting_value[key] = (slot, len(slot.trajectories))
+            prompt = self._policy.prompt(self._prompter.messages(reply.observation))
+            self._request(key, slot, prompt, 0)
+        slot.trajectories.append(
+            Trajectory(
+                environment_id=self._environment_id,
+                seed=self._seed(slot),
+                task_type=reply.observation.task_type,
+                first_step=len(slot.actions) - len(slot.steps),
+                steps=tuple(slot.steps),
+                bootstrap_value=None,
+                success=reply.success if has_ended else False,
+                measures=reply.measures if has_ended else (),
+            )
+        )
+        slot.steps = []
+
+    def _on_failure(self, slot: _Slot, failed: Failed, plan: _Plan) -> None:
+        """A fresh instance gets one try at the same place; then the episode is given up.
+
+        Its steps are dropped, not trained on as if the world had paid nothing.
+        """
+        if not slot.was_retried:
+            slot.was_retried = True
+            self._tell(slot, Replay(self._seed(slot), tuple(slot.actions)))
+            return
+        slot.failures += 1
+        if slot.failures > MAX_FAILURES:
+            raise EnvironmentUnusableError(
+                f"{self._environment_id}: {slot.failures} episodes in a row could not be played in "
+                f"slot {slot.index}; the last one: {failed.failure}: {failed.message}"
+            )
+        slot.taken -= len(slot.steps)
+        slot.steps = []
+        slot.trajectories.append(self._given_up(slot, failed.failure))
+        self._begin(slot, plan)
+
+    def _given_up(self, slot: _Slot, failure: EnvironmentFailure) -> Trajectory:
+        return Trajectory(
+            environment_id=self._environment_id,
+            seed=self._seed(slot),
+            task_type="" if slot.observation is None else slot.observation.task_type,
+            first_step=0,
+            steps=(),
+            bootstrap_value=None,
+            success=False,
+            measures=(),
+            failure=failure,
+        )
+
+    # --- the world's side ------------------------------------------------------------------
+
+    def _answer_seed(self, slot: _Slot) -> int:
+        return answer_seed(self._run_seed, slot.episode, len(slot.actions))
+
+    def _seed(self, slot: _Slot) -> int:
+        return episode_seed(self._split, self._run_seed, slot.episode)
+
+    def _tell(self, slot: _Slot, command: Restart | Act | Replay) -> None:
+        self._asked_of_world += 1
+        self._runner.send(slot.index, command)
+
+    def _receive(self, *, block: bool = True) -> Sequence[Reply | Failed]:
+        replies = self._runner.receive(block=block)
+        self._asked_of_world -= len(replies)
+        return replies

@@ -1,0 +1,259 @@
+"""The trajectory store: a folder of Parquet shards, each whole or absent.
+
+A shard takes its name only when it is complete and on the disk. It carries its
+schema version and a seal over every other byte of the file, so that a shard that
+was cut short, altered, or written by another version is refused, never half
+read. Other tools (pandas, `datasets`, DuckDB) open it as plain Parquet.
+"""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from forethought.errors import StorageError
+from forethought.rollouts.pictures import PictureDecoder, PictureEncoder
+from forethought.rollouts.rows import (
+    SCHEMA,
+    SCHEMA_VERSION,
+    from_table,
+    to_table,
+)
+from forethought.types import Trajectory
+
+SUFFIX = ".parquet"
+
+_ROWS_PER_GROUP = 256
+"""A reader holds one row group at a time; a trajectory is never split between two."""
+
+_VERSION_KEY = b"forethought.schema_version"
+
+_SEAL_SIZE = 32
+"""Bytes of SHA-256, put between the last page and the footer. A Parquet footer names its
+pages by their offsets, so readers that know nothing of a seal pass over it."""
+
+
+def write_shard(path: Path, trajectories: Sequence[Trajectory]) -> None:
+    """Writes one shard, replacing one of the same name; whole or absent, whatever happens.
+
+    Temporary files that a killed writer left in the folder are removed first.
+
+    Args:
+        path: ends in `.parquet`; its folder exists.
+        trajectories: any, also without steps; a list of none gives an empty shard.
+
+    Raises:
+        StorageError: the folder cannot be written: disk full, read-only, missing.
+        ValueError: the path or a record is not what it should be.
+    """
+    if path.suffix != SUFFIX:
+        raise ValueError(f"a shard's name ends in {SUFFIX}: got {path.name}")
+    try:
+        _remove_abandoned(path.parent)
+        with _whole_or_absent(path) as file:
+            _write(file, trajectories)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be written: {_reason(error)}") from error
+
+
+def read_shard(path: Path) -> list[Trajectory]:
+    """The trajectories of one shard, as they were written.
+
+    Raises:
+        StorageError: the file cannot be read, is cut short or altered, or has another version.
+    """
+    return list(_stream(path))
+
+
+def read_shards(folder: Path) -> Iterator[Trajectory]:
+    """The trajectories of every shard, in the order of file names.
+
+    Memory holds one row group at a time. Temporary files are not shards.
+
+    Raises:
+        StorageError: there is no such folder, or a shard is refused (see `read_shard`).
+    """
+    if not folder.is_dir():
+        raise StorageError(f"{folder}: got no such folder, expected one that holds shards")
+    paths = sorted(folder.glob(f"*{SUFFIX}"))
+    return (trajectory for path in paths for trajectory in _stream(path))
+
+
+# Writing
+
+
+def _write(file: BinaryIO, trajectories: Sequence[Trajectory]) -> None:
+    pictures = PictureEncoder()
+    # Statistics would only repeat text and pictures in the footer; nothing here queries by them.
+    with pq.ParquetWriter(file, SCHEMA, compression="zstd", write_statistics=False) as writer:
+        for group in _groups(trajectories):
+            writer.write_table(to_table(group, pictures))
+        writer.add_key_value_metadata({_VERSION_KEY: SCHEMA_VERSION})
+    footer = _footer_start(file)
+    seal = _digest(file, (0, footer), (footer, _size(file)))
+    file.seek(footer)
+    tail = file.read()
+    file.seek(footer)
+    file.write(seal + tail)
+
+
+def _groups(trajectories: Sequence[Trajectory]) -> Iterator[list[tuple[int, Trajectory]]]:
+    """Numbered trajectories in runs of about `_ROWS_PER_GROUP` steps."""
+    group: list[tuple[int, Trajectory]] = []
+    rows = 0
+    for number, trajectory in enumerate(trajectories):
+        group.append((number, trajectory))
+        rows += max(1, len(trajectory.steps))
+        if rows >= _ROWS_PER_GROUP:
+            yield group
+            group, rows = [], 0
+    if group:
+        yield group
+
+
+@contextmanager
+def _whole_or_absent(path: Path) -> Generator[BinaryIO]:
+    """A file that takes the name `path` when the block ends well, and vanishes when it does not."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    file = _open_claimed(temporary)
+    try:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+        temporary.replace(path)
+        _sync_folder(path.parent)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    finally:
+        with suppress(OSError):  # What was not written by now has been reported above.
+            file.close()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Makes a rename in this folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _open_claimed(temporary: Path) -> BinaryIO:
+    """Opens a temporary file and claims it, so that no other writer clears it away."""
+    while True:
+        file = temporary.open("w+b")
+        _claim(file)
+        if os.fstat(file.fileno()).st_nlink:
+            return file
+        file.close()  # Another writer cleared it away between the two calls: once more.
+
+
+def _claim(file: BinaryIO) -> bool:
+    """Whether this file was free, and is now ours until it is closed or we die."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # Held by a living writer, or a file system that has no such locks.
+        return False
+    return True
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Removes the temporary files of writers that died, and of no others."""
+    for temporary in folder.glob(f".*{SUFFIX}.*.tmp"):
+        with suppress(OSError), temporary.open("rb") as file:
+            if _claim(file):
+                temporary.unlink()
+
+
+# Reading
+
+
+def _stream(path: Path) -> Iterator[Trajectory]:
+    pictures = PictureDecoder()
+    with _refusals(path):
+        file = path.open("rb")
+    with file:
+        with _refusals(path):
+            _check_seal(file)
+            shard = pq.ParquetFile(file)
+            _check_schema(shard)
+            groups = range(shard.num_row_groups)
+        for group in groups:
+            with _refusals(path):
+                trajectories = list(from_table(shard.read_row_group(group), pictures))
+            yield from trajectories
+
+
+@contextmanager
+def _refusals(path: Path) -> Generator[None]:
+    """Turns what a file can do wrong into one line that names it."""
+    try:
+        yield
+    except StorageError as error:
+        raise StorageError(f"{path}: {error}") from None
+    except (OSError, ValueError, pa.ArrowException) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise StorageError(f"{path}: cannot be read: {_reason(error)}") from error
+        raise StorageError(
+            f"{path}: got a damaged or foreign file ({_reason(error)}), expected a whole shard"
+        ) from error
+
+
+def _check_seal(file: BinaryIO) -> None:
+    """Refuses a file that is not, byte for byte, what some version of this store wrote."""
+    footer = _footer_start(file)
+    if footer < _SEAL_SIZE:
+        raise ValueError("it does not end like one")
+    file.seek(footer - _SEAL_SIZE)
+    expected = file.read(_SEAL_SIZE)
+    got = _digest(file, (0, footer - _SEAL_SIZE), (footer, _size(file)))
+    if got != expected:
+        raise ValueError("its bytes do not match their seal")
+
+
+def _check_schema(shard: pq.ParquetFile) -> None:
+    notes: dict[bytes, bytes] = shard.metadata.metadata or {}
+    version = notes.get(_VERSION_KEY, b"none").decode()
+    if version != SCHEMA_VERSION:
+        raise StorageError(f"got schema version {version}, expected {SCHEMA_VERSION}")
+    if not shard.schema_arrow.equals(SCHEMA):
+        raise StorageError(f"got other columns than schema version {SCHEMA_VERSION} has")
+
+
+# Both
+
+
+def _footer_start(file: BinaryIO) -> int:
+    """Where the footer begins: a Parquet file ends with it, its size in 4 bytes, and `PAR1`.
+    Negative where a file that is none would have it."""
+    end = _size(file) - 8
+    file.seek(max(0, end))
+    return end - int.from_bytes(file.read(4), "little")
+
+
+def _size(file: BinaryIO) -> int:
+    return file.seek(0, os.SEEK_END)
+
+
+def _digest(file: BinaryIO, *ranges: tuple[int, int]) -> bytes:
+    """SHA-256 of the bytes in these half-open ranges, one after the other."""
+    digest = hashlib.sha256()
+    for start, stop in ranges:
+        file.seek(start)
+        while block := file.read(min(1 << 20, stop - file.tell())):
+            digest.update(block)
+    return digest.digest()
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what went wrong, to stand inside a sentence."""
+    text = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
+    line = text.splitlines()[0].rstrip(".")
+    return line[:1].lower() + line[1:]

@@ -1,0 +1,119 @@
+"""Deliberate breakages: each must turn red the test that is there to catch it.
+
+A test suite is judged like any instrument, by showing it what it should detect. The
+breakages stand in `mutations/*.toml`, one file per folder of the package; to add one,
+write an entry, no code:
+
+    [[mutation]]
+    breakage = "the minimum is dropped"                      # what is wrong, in words
+    file = "losses/policy.py"                                # below src/forethought
+    sound = 'torch.minimum(ratio * advantages, clipped)'     # occurs exactly once in it
+    broken = 'ratio * advantages'                            # what replaces it
+    red = "unit/losses/test_policy.py::test_region[...]"     # below tests; must fail
+
+(pytest spells ids in ASCII: rows are called "lambda above 1", never "λ above 1".)
+
+Each is applied to a copy of the package; the checkout is never touched.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "forethought"
+TESTS = ROOT / "tests"
+
+ALL_PASSED, SOME_FAILED = 0, 1  # pytest's exit codes; any other means that no verdict was reached
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One entry of a file in `mutations/`."""
+
+    breakage: str
+    file: str
+    sound: str
+    broken: str
+    red: str
+
+    def applied_to(self, source: str) -> str:
+        """The broken source. What matches nowhere, or twice, breaks something else than it says."""
+        assert source.count(self.sound) == 1, f"not exactly once in {self.file}: {self.sound!r}"
+        return source.replace(self.sound, self.broken)
+
+
+MUTATIONS = [
+    pytest.param(Mutation(**entry), id=f"{entry['file']}: {entry['breakage']}")
+    for path in sorted(Path(__file__).with_name("mutations").glob("*.toml"))
+    for entry in tomllib.loads(path.read_text(encoding="utf-8"))["mutation"]
+]
+
+
+def copy_of_the_package(folder: Path) -> Path:
+    """A copy without compiled files: one that is as old and as long would be believed."""
+    return shutil.copytree(
+        PACKAGE, folder / "src" / "forethought", ignore=shutil.ignore_patterns("__pycache__")
+    )
+
+
+def run_tests(package: Path, *tests: str) -> subprocess.CompletedProcess[str]:
+    """Runs the checkout's tests on another copy of the package, in a process of their own."""
+    outer_run = {name for name in os.environ if name.startswith("PYTEST_")}
+    environment = {name: value for name, value in os.environ.items() if name not in outer_run}
+    environment |= {
+        "PYTHONPATH": str(package.parent),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    settings = [
+        "-c",
+        str(ROOT / "pyproject.toml"),
+        "--rootdir",
+        str(ROOT),
+        "-p",
+        "no:cacheprovider",
+    ]
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *settings, *(str(TESTS / test) for test in tests)],
+        cwd=package.parents[1],  # what the tests leave behind goes with the copy
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_breakage_applies(mutation: Mutation) -> None:
+    """Code moves on: an entry that no longer fits it is out of date."""
+    source = (PACKAGE / mutation.file).read_text(encoding="utf-8")
+    assert mutation.applied_to(source) != source
+    file, _, name = mutation.red.partition("::")
+    assert f"def {name.partition('[')[0]}(" in (TESTS / file).read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_sound_copy_is_green(tmp_path: Path) -> None:
+    """Red proves nothing unless the same tests are green on a copy that nobody broke."""
+    guards = sorted({str(mutation.values[0].red) for mutation in MUTATIONS})
+    result = run_tests(copy_of_the_package(tmp_path), *guards)
+    assert result.returncode == ALL_PASSED, result.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_breakage_turns_its_test_red(mutation: Mutation, tmp_path: Path) -> None:
+    package = copy_of_the_package(tmp_path)
+    target = package / mutation.file
+    target.write_text(mutation.applied_to(target.read_text(encoding="utf-8")), encoding="utf-8")
+    result = run_tests(package, mutation.red)
+    assert result.returncode != ALL_PASSED, f"survived: {mutation.breakage}"
+    assert result.returncode == SOME_FAILED, f"no verdict:\n{result.stdout}{result.stderr}"
