@@ -6,6 +6,9 @@ from typing import Literal
 
 from forethought.errors import ConfigError
 
+AnswerFormat = Literal["thoughts", "action_only"]
+"""With the fields that come before the action, or the action alone."""
+
 
 def require(condition: bool, name: str, value: object, expected: str) -> None:
     """Refuses a setting.
@@ -45,7 +48,7 @@ class EnvironmentConfig:
 class PromptConfig:
     """What the agent is told, and in which form it answers."""
 
-    format: Literal["thoughts", "action_only"] = "thoughts"
+    format: AnswerFormat = "thoughts"
     """Thoughts before the action, or the action alone."""
 
     wording: Literal["short", "paper"] = "short"
@@ -77,7 +80,7 @@ class LoraConfig:
 
 @dataclass(frozen=True)
 class OptimizerConfig:
-    """How the weights move (AdamW)."""
+    """How the weights move (Adam)."""
 
     learning_rate: float = 1e-5
     """At its highest. RL4VLM: 1e-5; a model trained from scratch wants 1e-4 to 1e-3."""
@@ -94,9 +97,6 @@ class OptimizerConfig:
     epsilon: float = 1e-7
     """Added to the root of the second moment. RL4VLM: 1e-7."""
 
-    weight_decay: float = 0.0
-    """Decoupled; on matrices only, not on biases and norms."""
-
     max_gradient_norm: float = 1.0
     """Gradients are scaled down to this length. RL4VLM's code: 0.01."""
 
@@ -109,7 +109,6 @@ class OptimizerConfig:
         require(0 <= final <= rate, "optimizer.final_learning_rate", final, expected)
         require(self.warmup_steps >= 0, "optimizer.warmup_steps", self.warmup_steps, "0 or more")
         require(self.epsilon > 0, "optimizer.epsilon", self.epsilon, "above 0")
-        require(self.weight_decay >= 0, "optimizer.weight_decay", self.weight_decay, "0 or more")
         norm = self.max_gradient_norm
         require(norm > 0, "optimizer.max_gradient_norm", norm, "above 0")
 
@@ -164,7 +163,9 @@ class RolloutConfig:
         is_multiple = steps > 0 and steps % self.slots == 0
         require(is_multiple, "rollout.steps_per_iteration", steps, expected)
         require(self.temperature > 0, "rollout.temperature", self.temperature, "above 0")
-        require(self.max_new_tokens >= 1, "rollout.max_new_tokens", self.max_new_tokens, "1 or more")
+        require(
+            self.max_new_tokens >= 1, "rollout.max_new_tokens", self.max_new_tokens, "1 or more"
+        )
 
 
 @dataclass(frozen=True)
@@ -253,6 +254,10 @@ class PPOConfig:
     value_coefficient: float = 0.5
     """Weight of the critic's loss."""
 
+    critic_learning_rate: float = 1e-3
+    """Of the value head, which starts from nothing whatever the model has learned; decays
+    as the model's own rate does. RL4VLM uses one rate for both."""
+
     entropy_coefficient: float = 0.0
     """Weight of the mean token entropy, as a bonus. RL4VLM's code reads 0.01 but never uses it."""
 
@@ -288,6 +293,8 @@ class PPOConfig:
         require(0 < self.clip < 1, "clip", self.clip, "between 0 and 1")
         coefficient = self.value_coefficient
         require(coefficient >= 0, "value_coefficient", coefficient, "0 or more")
+        rate = self.critic_learning_rate
+        require(0 < rate <= 0.1, "critic_learning_rate", rate, "above 0, at most 0.1")
         bonus = self.entropy_coefficient
         require(bonus >= 0, "entropy_coefficient", bonus, "0 or more")
         require(self.epochs >= 1, "epochs", self.epochs, "1 or more")

@@ -9,6 +9,8 @@ because numpy's elementwise `==` has no single truth value.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
+from hashlib import blake2b
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -98,6 +100,15 @@ class Prompt:
     messages: tuple[Message, ...]
     token_ids: tuple[int, ...]
     """Chat template applied and image placeholders expanded; never rebuilt from text."""
+
+    @cached_property
+    def key(self) -> bytes:
+        """Equal exactly when ids and pixels are equal: prompts that the model need see once."""
+        digest = blake2b(np.asarray(self.token_ids, dtype=np.int64).tobytes(), digest_size=16)
+        for image in self.images:
+            digest.update(repr(image.shape).encode())
+            digest.update(np.ascontiguousarray(image).data)
+        return digest.digest()
 
     @property
     def images(self) -> tuple[Image, ...]:

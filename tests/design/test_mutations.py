@@ -50,10 +50,14 @@ class Mutation:
 
 
 MUTATIONS = [
-    pytest.param(Mutation(**entry), id=f"{entry['file']}: {entry['breakage']}")
+    Mutation(**entry)
     for path in sorted(Path(__file__).with_name("mutations").glob("*.toml"))
     for entry in tomllib.loads(path.read_text(encoding="utf-8"))["mutation"]
 ]
+
+for_each_mutation = pytest.mark.parametrize(
+    "mutation", MUTATIONS, ids=[f"{mutation.file}: {mutation.breakage}" for mutation in MUTATIONS]
+)
 
 
 def copy_of_the_package(folder: Path) -> Path:
@@ -72,14 +76,7 @@ def run_tests(package: Path, *tests: str) -> subprocess.CompletedProcess[str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "OMP_NUM_THREADS": "1",
     }
-    settings = [
-        "-c",
-        str(ROOT / "pyproject.toml"),
-        "--rootdir",
-        str(ROOT),
-        "-p",
-        "no:cacheprovider",
-    ]
+    settings = ["-c", str(ROOT / "pyproject.toml"), f"--rootdir={ROOT}", "-pno:cacheprovider"]
     return subprocess.run(
         [sys.executable, "-m", "pytest", *settings, *(str(TESTS / test) for test in tests)],
         cwd=package.parents[1],  # what the tests leave behind goes with the copy
@@ -91,7 +88,7 @@ def run_tests(package: Path, *tests: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS)
+@for_each_mutation
 def test_breakage_applies(mutation: Mutation) -> None:
     """Code moves on: an entry that no longer fits it is out of date."""
     source = (PACKAGE / mutation.file).read_text(encoding="utf-8")
@@ -103,13 +100,13 @@ def test_breakage_applies(mutation: Mutation) -> None:
 @pytest.mark.slow
 def test_sound_copy_is_green(tmp_path: Path) -> None:
     """Red proves nothing unless the same tests are green on a copy that nobody broke."""
-    guards = sorted({str(mutation.values[0].red) for mutation in MUTATIONS})
+    guards = sorted({mutation.red for mutation in MUTATIONS})
     result = run_tests(copy_of_the_package(tmp_path), *guards)
     assert result.returncode == ALL_PASSED, result.stdout
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutation", MUTATIONS)
+@for_each_mutation
 def test_breakage_turns_its_test_red(mutation: Mutation, tmp_path: Path) -> None:
     package = copy_of_the_package(tmp_path)
     target = package / mutation.file

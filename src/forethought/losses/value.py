@@ -34,9 +34,9 @@ def clipped_value_loss(
         L = 0.5 mean(max((v - R)², (v_clip - R)²)),   v_clip = v_old + clamp(v - v_old, -c, c)
 
     Without clip L = 0.5 mean((v - R)²): Schulman et al. 2017, Eq. 9. The clipped form
-    is the customary companion of PPO's clipped ratio (Engstrom et al. 2020)
-    and the one RL4VLM uses. A value that has moved further than c towards its return
-    has no gradient; one that has moved away is always pulled back.
+    is the customary companion of PPO's clipped ratio (Engstrom et al. 2020) and the one
+    that RL4VLM uses. A value that moved more than c towards its return has no gradient:
+    moving further earns nothing. One that moved away, or far past, is pulled back.
 
     Args:
         values_B: of the critic being trained, in units of return, fp32.

@@ -6,7 +6,11 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from forethought.losses.entropy import token_entropy
 from forethought.policies.batching import TokenBatch
+
+_RULED_OUT = -1e9
+"""Probability exactly 0, yet finite: 0 · log 0 stays 0 in the entropy."""
 
 
 class Scores(NamedTuple):
@@ -48,9 +52,15 @@ class ActorCritic(nn.Module):
         self.model = model
         self.value_head = value_head
         self._hidden: Tensor | None = None
+        placeholders = [
+            getattr(model.config, name, None) for name in ("image_token_id", "video_token_id")
+        ]
+        self._unspeakable = [i for i in placeholders if isinstance(i, int)]
         # The projection's input is the last hidden state, in every architecture; asking
         # for `output_hidden_states` would keep those of all layers.
-        model.get_output_embeddings().register_forward_pre_hook(self._remember_hidden)
+        projection = model.get_output_embeddings()
+        assert projection is not None
+        projection.register_forward_pre_hook(self._remember_hidden)
 
     def _remember_hidden(self, module: nn.Module, arguments: tuple[Tensor, ...]) -> None:
         self._hidden = arguments[0]
@@ -60,6 +70,18 @@ class ActorCritic(nn.Module):
         assert self._hidden is not None
         hidden, self._hidden = self._hidden, None
         return hidden
+
+    def speakable(self, logits: Tensor) -> Tensor:
+        """Logits [..., V] in fp32 with image placeholders ruled out.
+
+        A placeholder that was sampled would be taken for a picture that is not there.
+        Sampling and scoring both go through here, so their distributions agree.
+        """
+        logits = logits.float()
+        if not self._unspeakable:
+            return logits
+        ids = torch.tensor(self._unspeakable, device=logits.device)
+        return logits.index_fill(-1, ids, _RULED_OUT)
 
     def forward(
         self, batch: TokenBatch, *, temperature: float = 1.0, entropy_gradient: bool = False
@@ -71,24 +93,58 @@ class ActorCritic(nn.Module):
             temperature: divides the logits; the one that sampled, for a fair ratio.
             entropy_gradient: whether the entropies are part of what is optimised.
         """
-        logits_BTV: Tensor = self.model(
-            input_ids=batch.input_ids_BL,
+        logits_RWV: Tensor = self.model(
+            input_ids=batch.input_ids_RL,
+            attention_mask=attention_mask(batch) if batch.is_shared else None,
+            position_ids=self.position_ids(batch),
             logits_to_keep=batch.window,
             use_cache=False,
-            **batch.model_inputs,
+            **batch.images,
         ).logits
-        hidden_BTH = self.last_hidden()
-        logprobs_BTV = torch.log_softmax(logits_BTV.float() / temperature, dim=-1)
-        logprobs_BT = logprobs_BTV.gather(-1, batch.targets_BT[..., None]).squeeze(-1)
+        hidden_RWH = self.last_hidden()
+        logprobs_NV = torch.log_softmax(
+            self.speakable(logits_RWV.flatten(0, 1)) / temperature, dim=-1
+        )
+        logprobs_BT = logprobs_NV[batch.sources_BT, batch.targets_BT]
         with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
-            entropies_BT = -(logprobs_BTV.exp() * logprobs_BTV).sum(-1)
+            entropies_N = token_entropy(logprobs_V=logprobs_NV)
         values_B = None
         if self.value_head is not None:
-            rows_B = torch.arange(len(hidden_BTH), device=hidden_BTH.device)
-            values_B = self.value_head(hidden_BTH[rows_B, batch.value_index_B])
+            values_B = self.value_head(hidden_RWH.flatten(0, 1)[batch.value_sources_B])
         outside_BT = ~batch.mask_BT
         return Scores(
             logprobs_BT.masked_fill(outside_BT, 0.0),
-            entropies_BT.masked_fill(outside_BT, 0.0),
+            entropies_N[batch.sources_BT].masked_fill(outside_BT, 0.0),
             values_B,
         )
+
+    def position_ids(self, batch: TokenBatch) -> Tensor | None:
+        """Positions [R, L], or [3, R, L] for multimodal rotary embeddings (Qwen-VL).
+
+        None where the model's own counting is right.
+        """
+        rope = getattr(self.model.base_model, "get_rope_index", None)
+        if rope is None or not batch.images:
+            return batch.places_RL if batch.is_shared else None
+        types_RL = (batch.input_ids_RL == self.model.config.image_token_id).int()
+        real_RL = (batch.groups_RL >= 0).long()
+        positions_3RL, _ = rope(
+            batch.input_ids_RL,
+            mm_token_type_ids=types_RL,
+            image_grid_thw=batch.images["image_grid_thw"],
+            attention_mask=real_RL,
+        )
+        # Behind the prompt all three count on by one a token: shift each completion back
+        # to the prompt's end, as its place is.
+        straight_L = torch.arange(batch.places_RL.shape[1], device=batch.places_RL.device)
+        return positions_3RL + (batch.places_RL - straight_L)
+
+
+def attention_mask(batch: TokenBatch) -> Tensor:
+    """Who may attend to whom [R, 1, L, L]: backwards, to the prompt and the own completion.
+
+    Padding attends to itself and the prompt, lest a row of the softmax be empty.
+    """
+    groups_RL = batch.groups_RL
+    related_RLL = (groups_RL[:, None, :] == 0) | (groups_RL[:, None, :] == groups_RL[:, :, None])
+    return related_RLL.tril()[:, None]

@@ -1,7 +1,15 @@
-"""Prompts and completions laid out as the tensors of one forward pass."""
+"""Prompts and completions laid out as the tensors of one forward pass.
+
+Completions of equal prompts share a row: the prompt, with its picture, goes through the
+model once, forwards and backwards, and every completion attends to it and to itself.
+
+    row     p p p p p a a a b b b b c c        three completions of one prompt
+    group   0 0 0 0 0 1 1 1 2 2 2 2 3 3        attends to: own group and group 0
+    place   0 1 2 3 4 5 6 7 5 6 7 8 5 6        each goes on where the prompt ended
+"""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -10,6 +18,9 @@ from torch import Tensor
 
 from forethought.policies.encoding import Encoder
 from forethought.types import Prompt
+
+ROW_TOKENS = 1024
+"""A row takes no further completion beyond this: attention grows with its square."""
 
 
 class Example(NamedTuple):
@@ -24,68 +35,130 @@ class Example(NamedTuple):
         return len(self.prompt.token_ids) + len(self.completion_ids)
 
 
+Rows = list[list[int]]
+"""Indices of examples: each inner list shares a prompt and becomes one row."""
+
+
 class TokenBatch(NamedTuple):
-    """Right-padded rows [B, L], and the window [B, T] in which completions lie.
+    """Right-padded rows [R, L] with B completions in them, at most T tokens long."""
 
-    The window is the shortest range of positions that holds every row's last prompt
-    token and all its completion tokens but the last: what must go through the
-    vocabulary projection, and no more. Nothing attends to padding on the right, so no
-    attention mask is needed.
-    """
-
-    input_ids_BL: Tensor
-    targets_BT: Tensor
-    """The token that each window position predicts."""
-    mask_BT: Tensor
-    """True where that token belongs to the completion."""
+    input_ids_RL: Tensor
+    places_RL: Tensor
+    """Position of each token in its own prompt-and-completion."""
+    groups_RL: Tensor
+    """0 in the prompt, 1, 2, … in its completions, -1 in padding."""
     window: Tensor
-    """Positions [T] of the window within the rows, int64."""
-    value_index_B: Tensor
-    """Where in the window each prompt ends: the critic reads there."""
-    model_inputs: dict[str, Tensor]
-    """Images and token types, named as the model's forward pass names them."""
+    """Positions [W] within the rows that go through the vocabulary projection: from the
+    earliest end of a prompt on."""
+    sources_BT: Tensor
+    """Index into the flattened window [R * W] of the position that predicts each
+    completion token."""
+    targets_BT: Tensor
+    """The completion tokens."""
+    mask_BT: Tensor
+    """True where there is one."""
+    value_sources_B: Tensor
+    """Index into the flattened window of each prompt's last token: the critic reads there."""
+    images: dict[str, Tensor]
+    """Named as the model's forward pass names them."""
+    is_shared: bool
+    """Whether any row has more than one completion."""
 
     def to(self, device: torch.device) -> "TokenBatch":
-        tensors = [field.to(device) for field in self[:5]]
-        inputs = {name: value.to(device) for name, value in self.model_inputs.items()}
-        return TokenBatch(*tensors, inputs)
+        def moved(field: Tensor | dict[str, Tensor] | bool) -> Any:
+            if isinstance(field, dict):
+                return {name: tensor.to(device) for name, tensor in field.items()}
+            return field.to(device) if isinstance(field, Tensor) else field
+
+        return TokenBatch(*map(moved, self))
 
 
-def build_batch(examples: Sequence[Example], encoder: Encoder) -> TokenBatch:
-    """Lays examples out, one row each, in the given order."""
-    longest = max(example.length for example in examples)
-    shortest_prompt = min(len(example.prompt.token_ids) for example in examples)
-    input_ids_BL = np.full((len(examples), longest), encoder.pad_id, dtype=np.int64)
-    start = shortest_prompt - 1
-    # The last completion token predicts nothing that is asked for; a bare prompt's last does.
-    stop = max(example.length - bool(example.completion_ids) for example in examples)
-    mask_BT = np.zeros((len(examples), stop - start), dtype=bool)
-    value_index_B = np.empty(len(examples), dtype=np.int64)
-    for row, (prompt, completion_ids) in enumerate(examples):
-        end = len(prompt.token_ids)
-        input_ids_BL[row, :end] = prompt.token_ids
-        input_ids_BL[row, end : end + len(completion_ids)] = completion_ids
-        value_index_B[row] = end - 1 - start
-        mask_BT[row, value_index_B[row] : value_index_B[row] + len(completion_ids)] = True
-    window = np.arange(start, stop)
-    targets_BT = np.take(input_ids_BL, np.minimum(window + 1, longest - 1), axis=1)
-    ids = torch.from_numpy(input_ids_BL)
-    images = [image for example in examples for image in example.prompt.images]
-    inputs = encoder.image_inputs(images)
-    if encoder.wants_token_types and images:
-        inputs["mm_token_type_ids"] = encoder.token_types(ids)
+def plan_rows(examples: Sequence[Example], max_tokens: int) -> list[Rows]:
+    """Splits examples into micro-batches of at most `max_tokens`, padding included.
+
+    Rows of similar length meet in a micro-batch, so that little is padding. A single row
+    that is longer gets a micro-batch of its own.
+    """
+    rows = _share_prompts(examples, min(max_tokens, ROW_TOKENS))
+    lengths = [_row_length(examples, row) for row in rows]
+    batches: list[Rows] = []
+    for index in sorted(range(len(rows)), key=lambda i: (lengths[i], i)):
+        # Sorted: this row is the longest so far, so it sets the padded width.
+        if batches and (len(batches[-1]) + 1) * lengths[index] <= max_tokens:
+            batches[-1].append(rows[index])
+        else:
+            batches.append([rows[index]])
+    return batches
+
+
+def _share_prompts(examples: Sequence[Example], max_tokens: int) -> Rows:
+    rows: Rows = []
+    open_row: dict[bytes, list[int]] = {}
+    for index, (prompt, completion_ids) in enumerate(examples):
+        row = open_row.get(prompt.key)
+        if row and _row_length(examples, row) + len(completion_ids) <= max_tokens:
+            row.append(index)
+        else:
+            open_row[prompt.key] = [index]
+            rows.append(open_row[prompt.key])
+    return rows
+
+
+def _row_length(examples: Sequence[Example], row: Sequence[int]) -> int:
+    completions = sum(len(examples[index].completion_ids) for index in row)
+    return len(examples[row[0]].prompt.token_ids) + completions
+
+
+def build_batch(rows: Sequence[Sequence[Example]], encoder: Encoder) -> TokenBatch:
+    """Lays out rows of examples that share a prompt; B is their order, row after row."""
+    prompts = [row[0].prompt for row in rows]
+    ends = [len(prompt.token_ids) for prompt in prompts]
+    completions = [[example.completion_ids for example in row] for row in rows]
+    lengths = [end + sum(map(len, row)) for end, row in zip(ends, completions, strict=True)]
+    shape = (len(rows), max(lengths))
+    ids_RL = np.full(shape, encoder.pad_id, dtype=np.int64)
+    places_RL = np.tile(np.arange(shape[1]), (shape[0], 1))
+    groups_RL = np.full(shape, -1, dtype=np.int64)
+    start, width = min(ends) - 1, max(lengths) - min(ends) + 1
+    longest = max(len(ids) for row in completions for ids in row)
+    count = sum(len(row) for row in rows)
+    sources_BT = np.zeros((count, longest), dtype=np.int64)
+    targets_BT = np.zeros((count, longest), dtype=np.int64)
+    mask_BT = np.zeros((count, longest), dtype=bool)
+    value_sources_B = np.empty(count, dtype=np.int64)
+    b = 0
+    for r, (prompt, end) in enumerate(zip(prompts, ends, strict=True)):
+        ids_RL[r, :end] = prompt.token_ids
+        groups_RL[r, :end] = 0
+        cursor = end
+        for group, ids in enumerate(completions[r], start=1):
+            stop = cursor + len(ids)
+            ids_RL[r, cursor:stop] = ids
+            places_RL[r, cursor:] += end - cursor if group == 1 else -len(completions[r][group - 2])
+            groups_RL[r, cursor:stop] = group
+            # The prompt's end predicts the first token, each token the one after it.
+            predictors = np.array([end - 1, *range(cursor, stop - 1)])[: len(ids)]
+            sources_BT[b, : len(ids)] = r * width + predictors - start
+            targets_BT[b, : len(ids)] = ids
+            mask_BT[b, : len(ids)] = True
+            value_sources_B[b] = r * width + end - 1 - start
+            cursor, b = stop, b + 1
     return TokenBatch(
-        ids,
-        torch.from_numpy(targets_BT),
-        torch.from_numpy(mask_BT),
-        torch.from_numpy(window),
-        torch.from_numpy(value_index_B),
-        inputs,
+        input_ids_RL=torch.from_numpy(ids_RL),
+        places_RL=torch.from_numpy(places_RL),
+        groups_RL=torch.from_numpy(groups_RL),
+        window=torch.arange(start, start + width),
+        sources_BT=torch.from_numpy(sources_BT),
+        targets_BT=torch.from_numpy(targets_BT),
+        mask_BT=torch.from_numpy(mask_BT),
+        value_sources_B=torch.from_numpy(value_sources_B),
+        images=encoder.image_inputs([image for prompt in prompts for image in prompt.images]),
+        is_shared=any(len(row) > 1 for row in rows),
     )
 
 
 def place_in_window(batch: TokenBatch, rows: Sequence[Sequence[float]]) -> Tensor:
-    """Per-completion-token numbers, e.g. old log-probs, in the layout of `targets_BT`.
+    """Numbers per completion token, e.g. old log-probs, in the layout of `targets_BT`.
 
     Raises:
         ValueError: a row has not one number per completion token.
@@ -94,14 +167,12 @@ def place_in_window(batch: TokenBatch, rows: Sequence[Sequence[float]]) -> Tenso
 
 
 def mark_in_window(batch: TokenBatch, rows: Sequence[Sequence[bool]]) -> Tensor:
-    """Per-completion-token flags in the layout of `targets_BT`."""
+    """Flags per completion token, in the layout of `targets_BT`."""
     return _place(batch, rows, np.bool_)
 
 
-def _place(
-    batch: TokenBatch, rows: Sequence[Sequence[float]], dtype: type[np.generic]
-) -> Tensor:
-    mask_BT = batch.mask_BT.numpy()
+def _place(batch: TokenBatch, rows: Sequence[Sequence[float]], dtype: type[np.generic]) -> Tensor:
+    mask_BT = batch.mask_BT.cpu().numpy()
     counts = mask_BT.sum(axis=1).tolist()
     if [len(row) for row in rows] != counts:
         raise ValueError(
@@ -110,22 +181,3 @@ def _place(
     placed_BT: NDArray[np.generic] = np.zeros(mask_BT.shape, dtype=dtype)
     placed_BT[mask_BT] = np.concatenate([np.asarray(row, dtype=dtype) for row in rows])
     return torch.from_numpy(placed_BT)
-
-
-def split_by_tokens(
-    lengths: Sequence[int], max_tokens: int
-) -> list[list[int]]:
-    """Groups indices into micro-batches of at most `max_tokens`, padding included.
-
-    Rows of similar length share a micro-batch, so that little is padding. A single row
-    longer than `max_tokens` gets a micro-batch of its own.
-    """
-    by_length = sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
-    groups: list[list[int]] = []
-    for index in by_length:
-        # Sorted: this row is the longest so far, so it sets the padded width.
-        if groups and (len(groups[-1]) + 1) * lengths[index] <= max_tokens:
-            groups[-1].append(index)
-        else:
-            groups.append([index])
-    return groups

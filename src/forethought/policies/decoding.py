@@ -7,15 +7,14 @@ its own seed, so an answer does not depend on what is generated beside it.
 
 from collections import OrderedDict, deque
 from collections.abc import Sequence
-from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from forethought.policies.actor_critic import ActorCritic
-from forethought.policies.batching import Example, build_batch, split_by_tokens
+from forethought.policies.batching import Example, build_batch, plan_rows
 from forethought.policies.cache import RowCache, count_plain_attention_layers
 from forethought.policies.contract import GenerationRequest, GenerationResult
 from forethought.policies.encoding import Encoder
@@ -60,7 +59,7 @@ class _Prefilled(NamedTuple):
     logits_V: Tensor
     value: float | None
     length: int
-    rope_delta: int
+    position_lag: int
 
 
 class _Row:
@@ -93,7 +92,7 @@ class DecodeLoop:
         self._free_prompt_rows = list(range(2 * slots - 1, slots - 1, -1))
         self._cache: RowCache | None = None
         self._lengths_B = np.zeros(slots, dtype=np.int64)
-        self._rope_deltas_B = np.zeros(slots, dtype=np.int64)
+        self._lags_B = np.zeros(slots, dtype=np.int64)
         self._temperatures_B = torch.zeros(slots, device=self._device)
         self._uniforms_BT = torch.zeros(slots, 0, device=self._device)
         self._counts_B = np.zeros(slots, dtype=np.int64)
@@ -130,13 +129,12 @@ class DecodeLoop:
     def _admit(self) -> list[GenerationResult]:
         free = self._slots - len(self._rows)
         requests = [self._waiting.popleft() for _ in range(min(free, len(self._waiting)))]
-        keys = [_prompt_key(request.prompt) for request in requests]
-        self._prefill_missing(keys, requests)
+        self._prefill_missing(requests)
         answered: list[GenerationResult] = []
         sources: list[int] = []
         first = len(self._rows)
-        for key, request in zip(keys, requests, strict=True):
-            prefilled = self._prefilled[key]
+        for request in requests:
+            prefilled = self._prefilled[request.prompt.key]
             if request.max_new_tokens == 0:
                 empty = Completion((), (), (), "", FinishReason.LENGTH, request.temperature)
                 answered.append(GenerationResult(request.key, empty, prefilled.value))
@@ -153,7 +151,7 @@ class DecodeLoop:
     def _seat(self, row: int, request: GenerationRequest, prefilled: _Prefilled) -> None:
         self._rows.append(_Row(request, prefilled))
         self._lengths_B[row] = prefilled.length
-        self._rope_deltas_B[row] = prefilled.rope_delta
+        self._lags_B[row] = prefilled.position_lag
         self._counts_B[row] = 0
         self._temperatures_B[row] = request.temperature
         if self._uniforms_BT.shape[1] < request.max_new_tokens:
@@ -167,22 +165,21 @@ class DecodeLoop:
             self._logits_BV = prefilled.logits_V.new_zeros(self._slots, len(prefilled.logits_V))
         self._logits_BV[row] = prefilled.logits_V
 
-    def _prefill_missing(self, keys: Sequence[bytes], requests: Sequence[GenerationRequest]) -> None:
+    def _prefill_missing(self, requests: Sequence[GenerationRequest]) -> None:
         missing: dict[bytes, Prompt] = {}
-        for key, request in zip(keys, requests, strict=True):
-            if key in self._prefilled:
-                self._prefilled.move_to_end(key)
+        for request in requests:
+            if request.prompt.key in self._prefilled:
+                self._prefilled.move_to_end(request.prompt.key)
             else:
-                missing[key] = request.prompt
+                missing[request.prompt.key] = request.prompt
         longest = max(len(r.prompt.token_ids) + r.max_new_tokens for r in requests)
         self._ensure_cache(longest)
         while len(self._free_prompt_rows) < len(missing):
             _, evicted = self._prefilled.popitem(last=False)
             self._free_prompt_rows.append(evicted.row)
-        names = list(missing)
-        lengths = [len(prompt.token_ids) for prompt in missing.values()]
-        for group in split_by_tokens(lengths, PREFILL_TOKENS):
-            self._prefill([names[i] for i in group], [missing[names[i]] for i in group])
+        prompts = list(missing.values())
+        for rows in plan_rows([Example(prompt, ()) for prompt in prompts], PREFILL_TOKENS):
+            self._prefill([prompts[index] for (index,) in rows])
 
     def _ensure_cache(self, longest: int) -> None:
         if self._cache is None or longest > self._cache.capacity:
@@ -193,36 +190,33 @@ class DecodeLoop:
                 self._cache = RowCache(layers=layers, rows=2 * self._slots, capacity=longest)
         self._cache.ensure_capacity(longest)
 
-    def _prefill(self, keys: Sequence[bytes], prompts: Sequence[Prompt]) -> None:
+    def _prefill(self, prompts: Sequence[Prompt]) -> None:
         assert self._cache is not None
-        rows = [self._free_prompt_rows.pop() for _ in keys]
+        rows = [self._free_prompt_rows.pop() for _ in prompts]
         self._cache.begin_prefill(self._tensor(rows))
-        batch = build_batch([Example(prompt, ()) for prompt in prompts], self._encoder)
+        batch = build_batch([[Example(prompt, ())] for prompt in prompts], self._encoder)
         batch = batch.to(self._device)
-        lengths_B = self._tensor([len(prompt.token_ids) for prompt in prompts])
-        model = self._module.model
-        inputs: dict[str, Any] = dict(batch.model_inputs)
-        deltas_B = [0] * len(keys)
-        if "mm_token_type_ids" in inputs:
-            inputs["position_ids"], deltas_B = _rope_positions(
-                model, batch.input_ids_BL, lengths_B, inputs
-            )
-        logits_BTV = model(
-            input_ids=batch.input_ids_BL,
+        positions = self._module.position_ids(batch)
+        logits_RWV: Tensor = self._module.model(
+            input_ids=batch.input_ids_RL,
+            position_ids=positions,
             past_key_values=self._cache,
             logits_to_keep=batch.window,
             use_cache=True,
-            **inputs,
+            **batch.images,
         ).logits
-        every = torch.arange(len(keys), device=self._device)
-        last_BV = logits_BTV[every, batch.value_index_B].float()
-        hidden_BH = self._module.last_hidden()[every, batch.value_index_B]
+        ends_B = batch.value_sources_B
+        logits_BV = self._module.speakable(logits_RWV.flatten(0, 1)[ends_B])
+        hidden_BH = self._module.last_hidden().flatten(0, 1)[ends_B]
         head = self._module.value_head
-        values = [None] * len(keys) if head is None else head(hidden_BH).tolist()
-        for index, key in enumerate(keys):
-            length = len(prompts[index].token_ids)
-            self._prefilled[key] = _Prefilled(
-                rows[index], last_BV[index], values[index], length, deltas_B[index]
+        values = [None] * len(prompts) if head is None else head(hidden_BH).tolist()
+        for index, prompt in enumerate(prompts):
+            length = len(prompt.token_ids)
+            lag = 0
+            if positions is not None:  # multimodal positions: an image takes fewer than its tokens
+                lag = int(positions[:, index, :length].max()) + 1 - length
+            self._prefilled[prompt.key] = _Prefilled(
+                rows[index], logits_BV[index], values[index], length, lag
             )
 
     # --- tokens ------------------------------------------------------------------------
@@ -281,7 +275,7 @@ class DecodeLoop:
         assert self._cache is not None
         longest = int(self._lengths_B[movers].max())
         self._cache.copy_rows(self._tensor(movers), self._tensor(holes), longest)
-        for array in (self._lengths_B, self._rope_deltas_B, self._counts_B):
+        for array in (self._lengths_B, self._lags_B, self._counts_B):
             array[holes] = array[movers]
         for tensor in (self._temperatures_B, self._uniforms_BT):
             tensor[holes] = tensor[movers]
@@ -296,7 +290,7 @@ class DecodeLoop:
         self._cache.begin_decode(positions_B, length)
         seen_B11T = torch.arange(length, device=self._device) <= positions_B[:, None, None, None]
         model = self._module.model
-        position_ids = positions_B + torch.from_numpy(self._rope_deltas_B[:active]).to(self._device)
+        position_ids = positions_B + torch.from_numpy(self._lags_B[:active]).to(self._device)
         logits_B1V = model(
             input_ids=self._tensor([[row.ids[-1]] for row in self._rows]),
             attention_mask=seen_B11T,
@@ -304,34 +298,8 @@ class DecodeLoop:
             past_key_values=self._cache,
             use_cache=True,
         ).logits
-        self._logits_BV[:active] = logits_B1V[:, -1].float()
+        self._logits_BV[:active] = self._module.speakable(logits_B1V[:, -1])
         self._lengths_B[:active] += 1
 
     def _tensor(self, numbers: Sequence[object]) -> Tensor:
         return torch.tensor(numbers, dtype=torch.int64, device=self._device)
-
-
-def _prompt_key(prompt: Prompt) -> bytes:
-    """Equal exactly when ids and pixels are equal."""
-    digest = blake2b(np.asarray(prompt.token_ids, dtype=np.int64).tobytes(), digest_size=16)
-    for image in prompt.images:
-        digest.update(repr(image.shape).encode())
-        digest.update(np.ascontiguousarray(image).data)
-    return digest.digest()
-
-
-def _rope_positions(
-    model: Any, input_ids_BL: Tensor, lengths_B: Tensor, inputs: dict[str, Tensor]
-) -> tuple[Tensor, list[int]]:
-    """Multimodal rotary positions [3, B, L] (Qwen-VL), and how far each row's text
-    positions lag behind its token count."""
-    columns = torch.arange(input_ids_BL.shape[1], device=input_ids_BL.device)
-    real_BL = (columns < lengths_B[:, None]).long()
-    positions, _ = model.model.get_rope_index(
-        input_ids_BL,
-        mm_token_type_ids=inputs["mm_token_type_ids"],
-        image_grid_thw=inputs["image_grid_thw"],
-        attention_mask=real_BL,
-    )
-    highest_B = positions.masked_fill(real_BL == 0, 0).amax(dim=(0, 2))
-    return positions, (highest_B + 1 - lengths_B).tolist()

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.processing_utils import ProcessorMixin
@@ -32,7 +31,10 @@ class Encoder:
     ) -> None:
         self.processor = processor
         self.tokenizer = _tokenizer_of(processor)
-        if self.tokenizer.chat_template is None and getattr(processor, "chat_template", None) is None:
+        if (
+            self.tokenizer.chat_template is None
+            and getattr(processor, "chat_template", None) is None
+        ):
             self.tokenizer.chat_template = PLAIN_CHAT_TEMPLATE
         self.reads_images = isinstance(processor, ProcessorMixin)
         self.image_token_id: int | None = getattr(model.config, "image_token_id", None)
@@ -40,7 +42,6 @@ class Encoder:
         self.pad_id = _harmless_pad_id(self.tokenizer, self.image_token_id)
         accepted = inspect.signature(model.forward).parameters
         self._image_inputs = tuple(name for name in IMAGE_INPUT_NAMES if name in accepted)
-        self.wants_token_types = "mm_token_type_ids" in accepted
         self._ids_of_layout: dict[tuple[object, ...], tuple[int, ...]] = {}
         self._decode = lru_cache(maxsize=65536)(self._decode_window)
 
@@ -54,7 +55,7 @@ class Encoder:
         if images and not self.reads_images:
             raise PolicyError(
                 f"{type(self.tokenizer).__name__} belongs to a text-only model, but the prompt has "
-                f"{len(images)} image(s) — choose a vision-language model, or a world that speaks text"
+                f"{len(images)} image(s) — choose a vision-language model, or a world of text"
             )
         # The ids depend on the words and the image sizes only, not on the pixels.
         layout = tuple(
@@ -67,7 +68,7 @@ class Encoder:
         return Prompt(tuple(messages), self._ids_of_layout[layout])
 
     def _render(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        conversation = [
+        conversation: Any = [
             {"role": message.role, "content": _content(message)} for message in messages
         ]
         encoded: Any = self.processor.apply_chat_template(
@@ -102,10 +103,6 @@ class Encoder:
         image_processor: Any = self.processor.image_processor  # pyright: ignore[reportAttributeAccessIssue]
         encoded = image_processor(images=list(images), return_tensors="pt")
         return {name: encoded[name] for name in self._image_inputs if name in encoded}
-
-    def token_types(self, input_ids_BL: Tensor) -> Tensor:
-        """1 where an image token stands, 0 for words (for multimodal rotary positions)."""
-        return (input_ids_BL == self.image_token_id).to(torch.int32)
 
 
 def _tokenizer_of(processor: ProcessorMixin | PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:

@@ -11,7 +11,7 @@ from forethought.policies.batching import Example, build_batch
 from forethought.policies.contract import GenerationRequest, GenerationResult
 from forethought.policies.decoding import DecodeLoop
 from forethought.policies.encoding import Encoder
-from forethought.policies.loading import LoadedModel
+from forethought.policies.loading import LoadedModel, load_pretrained
 from forethought.types import Message, Prompt
 
 VALUE_HEAD_FILE = "value_head.safetensors"
@@ -36,6 +36,7 @@ class HuggingFacePolicy:
             version: updates that the weights have already seen.
         """
         self.processor = loaded.processor
+        self.adapter = loaded.adapter
         self.module = ActorCritic(loaded.model, value_head)
         self.encoder = Encoder(loaded.model, loaded.processor)
         self._slots = slots
@@ -77,13 +78,13 @@ class HuggingFacePolicy:
     def score(self, examples: Sequence[Example], *, temperature: float) -> Scores:
         """Log-probs, entropies and values under the present weights, without gradient."""
         self.module.eval()
-        batch = build_batch(examples, self.encoder).to(self.device)
+        batch = build_batch([[example] for example in examples], self.encoder).to(self.device)
         scores: Scores = self.module(batch, temperature=temperature)
         return scores
 
     def save(self, folder: Path) -> None:
         """Writes model, processor and critic so that `load_pretrained` reads them back."""
-        self.module.model.save_pretrained(folder)
+        (self.adapter or self.module.model).save_pretrained(str(folder))
         self.processor.save_pretrained(folder)
         if self.module.value_head is not None:
             save_file(self.module.value_head.state_dict(), folder / VALUE_HEAD_FILE)
@@ -97,3 +98,20 @@ def load_value_head(folder: Path, hidden_size: int) -> ValueHead | None:
     head = ValueHead(hidden_size, generator=torch.Generator())
     head.load_state_dict(load_file(path))
     return head
+
+
+def load_policy(folder: str, *, slots: int) -> HuggingFacePolicy:
+    """A saved model to act with, critic included, on the GPU if there is one.
+
+    Args:
+        folder: written by `HuggingFacePolicy.save`, or any model's folder or hub id.
+        slots: completions generated at a time.
+
+    Raises:
+        PolicyError: it cannot be loaded.
+    """
+    loaded = load_pretrained(folder)
+    width = loaded.model.config.get_text_config().hidden_size
+    policy = HuggingFacePolicy(loaded, slots=slots, value_head=load_value_head(Path(folder), width))
+    policy.module.to("cuda" if torch.cuda.is_available() else "cpu")
+    return policy

@@ -27,6 +27,16 @@ ADAPTER_CONFIG = "adapter_config.json"
 class LoadedModel(NamedTuple):
     model: PreTrainedModel
     processor: ProcessorMixin | PreTrainedTokenizerBase
+    adapter: PeftModel | None = None
+    """PEFT's view of the model, where LoRA adapters sit in it: saves them, switches them off."""
+
+    @property
+    def preferred_image_size(self) -> int | None:
+        """Pixels on a side of a fixed-size vision tower smaller than the worlds' own
+        pictures; None where the model takes those."""
+        image_processor = getattr(self.processor, "image_processor", None)
+        height = getattr(getattr(image_processor, "size", None), "height", None)
+        return height if isinstance(height, int) and height < 300 else None
 
 
 def load_pretrained(source: str, *, dtype: torch.dtype = torch.float32) -> LoadedModel:
@@ -38,7 +48,9 @@ def load_pretrained(source: str, *, dtype: torch.dtype = torch.float32) -> Loade
         PolicyError: nothing there, or nothing that these architectures can read.
     """
     adapter = Path(source) / ADAPTER_CONFIG
-    base = json.loads(adapter.read_text())["base_model_name_or_path"] if adapter.exists() else source
+    base = (
+        json.loads(adapter.read_text())["base_model_name_or_path"] if adapter.exists() else source
+    )
     try:
         config: Any = AutoConfig.from_pretrained(base)
         sees = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
@@ -47,7 +59,9 @@ def load_pretrained(source: str, *, dtype: torch.dtype = torch.float32) -> Loade
         model: Any = auto.from_pretrained(base, dtype=dtype, attn_implementation="sdpa")
         processor = _load_processor(source if Path(source).exists() else base, sees)
         if adapter.exists():
-            model = PeftModel.from_pretrained(model, source, is_trainable=True).get_base_model()
+            adapted = PeftModel.from_pretrained(model, source, is_trainable=True)
+            # The adapters now sit inside the model, which keeps its own class and methods.
+            return LoadedModel(model, processor, adapted)
     except (OSError, ValueError, KeyError) as error:
         raise PolicyError(_explain(source, error)) from error
     return LoadedModel(model, processor)

@@ -19,6 +19,8 @@ from transformers.models.llava.modeling_llava import LlavaForConditionalGenerati
 from transformers.models.llava.processing_llava import LlavaProcessor
 from transformers.tokenization_utils_tokenizers import PreTrainedTokenizerFast
 
+from forethought.policies.loading import LoadedModel
+
 IMAGE_SIZE = 64
 """Pixels on a side; other sizes are resized."""
 PATCH_SIZE = 8
@@ -119,7 +121,9 @@ def build_model(
         num_attention_heads=size.heads,
         image_size=IMAGE_SIZE,
         patch_size=PATCH_SIZE,
+        hidden_act="gelu",  # one fused operation; CLIP's own "quick_gelu" is three
     )
+    pad_id, end_id, image_id = map(SPECIAL_TOKENS.index, (PAD, END, IMAGE))
     text = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=size.hidden_size,
@@ -128,16 +132,16 @@ def build_model(
         num_attention_heads=size.heads,
         num_key_value_heads=size.heads,
         max_position_embeddings=size.max_positions,
-        pad_token_id=tokenizer.pad_token_id,
+        pad_token_id=pad_id,
         bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
+        eos_token_id=end_id,
         initializer_range=size.initial_scale,
         tie_word_embeddings=True,
     )
     config = LlavaConfig(
         vision_config=vision.to_dict(),
         text_config=text.to_dict(),
-        image_token_id=tokenizer.convert_tokens_to_ids(IMAGE),
+        image_token_index=image_id,
         vision_feature_layer=-1,
         vision_feature_select_strategy="default",
         tie_word_embeddings=True,
@@ -146,3 +150,9 @@ def build_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return LlavaForConditionalGeneration(config)
+
+
+def make_tiny(texts: Iterable[str], *, seed: int, size: TinySize | None = None) -> LoadedModel:
+    """Model and processor for worlds in which `texts` are said; nothing is downloaded."""
+    tokenizer = train_tokenizer(texts)
+    return LoadedModel(build_model(tokenizer, seed=seed, size=size), build_processor(tokenizer))

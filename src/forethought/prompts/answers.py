@@ -3,13 +3,10 @@
 import json
 import re
 from collections.abc import Collection
-from typing import Literal
 
+from forethought.config import AnswerFormat
 from forethought.environments.contract import Advice
 from forethought.types import Completion, ParsedAction, ParseFailure, Span
-
-AnswerFormat = Literal["thoughts", "action_only"]
-"""With the fields that come before the action, or the action alone."""
 
 # The value may hold escaped quotes; an unescaped one ends it. Every alternative consumes
 # a character, so matching is linear in the length of any text.

@@ -16,7 +16,14 @@ from forethought.policies.contract import GenerationRequest, GenerationResult, P
 from forethought.prompts.answers import parse_answer
 from forethought.prompts.contract import Prompter
 from forethought.rollouts.seeding import Split, answer_seed, draw_action, episode_seed
-from forethought.types import EnvironmentFailure, Observation, ParsedAction, Prompt, Step, Trajectory
+from forethought.types import (
+    EnvironmentFailure,
+    Observation,
+    ParsedAction,
+    Prompt,
+    Step,
+    Trajectory,
+)
 
 MAX_FAILURES = 3
 """Episodes in a row that one slot may give up before the run stops."""
@@ -46,7 +53,8 @@ class Cursor(NamedTuple):
 class Episode(NamedTuple):
     """An episode that came to its end, over all the collections that it spans."""
 
-    index: int
+    number: int
+    """Within its split."""
     total_reward: float
     steps: int
     success: bool
@@ -119,6 +127,7 @@ class _Slot:
     taken: int = 0
     """Steps in this collection."""
     was_retried: bool = False
+    is_replaying: bool = False
     failures: int = 0
     """Episodes given up since the last one that ended."""
     trajectories: list[Trajectory] = field(default_factory=list[Trajectory])
@@ -141,7 +150,7 @@ class Collector:
         bootstraps: bool = False,
         first_slot: int = 0,
         total_slots: int | None = None,
-        on_step: Callable[[], None] | None = None,
+        on_step: Callable[[], object] | None = None,
     ) -> None:
         """
         Args:
@@ -175,11 +184,13 @@ class Collector:
         """These episodes of the split, whole, in the given order."""
         order = list(episodes)
         collected = self._run(_WholeEpisodes(list(order)))
-        rank = {episode_seed(self._split, self._run_seed, index): n for n, index in enumerate(order)}
+        rank = {
+            episode_seed(self._split, self._run_seed, index): n for n, index in enumerate(order)
+        }
         position = {index: n for n, index in enumerate(order)}
         return Collected(
             sorted(collected.trajectories, key=lambda trajectory: rank[trajectory.seed]),
-            sorted(collected.episodes, key=lambda episode: position[episode.index]),
+            sorted(collected.episodes, key=lambda episode: position[episode.number]),
         )
 
     def cursors(self) -> list[Cursor]:
@@ -210,7 +221,7 @@ class Collector:
                 self._ask(slot, slot.observation)
         while self._asked_of_world or self._asked_of_policy:
             if self._asked_of_world:
-                for reply in self._receive(block=not self._asked_of_policy):
+                for reply in self._receive():
                     self._on_reply(self._slots[reply.slot], reply, plan)
             if self._asked_of_policy:
                 for result in self._policy.advance():
@@ -223,7 +234,8 @@ class Collector:
 
     def _begin(self, slot: _Slot, plan: _Plan) -> None:
         following = None if plan.is_enough(slot) else plan.next_episode(slot)
-        slot.observation, slot.asked, slot.was_retried = None, None, False
+        slot.observation, slot.asked = None, None
+        slot.was_retried = slot.is_replaying = False
         slot.actions, slot.total_reward = [], 0.0
         if following is not None:
             slot.episode = following
@@ -262,8 +274,12 @@ class Collector:
     def _on_reply(self, slot: _Slot, reply: Reply | Failed, plan: _Plan) -> None:
         if isinstance(reply, Failed):
             self._on_failure(slot, reply, plan)
-        elif reply.transition is None and slot.asked is not None:
-            self._tell(slot, Act(slot.asked.action.action))  # replayed after a failure: once more
+        elif slot.is_replaying:
+            slot.is_replaying = False
+            if slot.asked is None:
+                self._ask(slot, reply.observation)
+            else:
+                self._tell(slot, Act(slot.asked.action.action))  # what had failed, once more
         elif reply.transition is None:
             self._ask(slot, reply.observation)
         else:
@@ -334,7 +350,7 @@ class Collector:
         Its steps are dropped, not trained on as if the world had paid nothing.
         """
         if not slot.was_retried:
-            slot.was_retried = True
+            slot.was_retried = slot.is_replaying = True
             self._tell(slot, Replay(self._seed(slot), tuple(slot.actions)))
             return
         slot.failures += 1
@@ -373,7 +389,7 @@ class Collector:
         self._asked_of_world += 1
         self._runner.send(slot.index, command)
 
-    def _receive(self, *, block: bool = True) -> Sequence[Reply | Failed]:
-        replies = self._runner.receive(block=block)
+    def _receive(self) -> Sequence[Reply | Failed]:
+        replies = self._runner.receive()
         self._asked_of_world -= len(replies)
         return replies

@@ -5,8 +5,9 @@ from time import perf_counter
 
 import numpy as np
 
+from forethought.config import AnswerFormat
 from forethought.environments.contract import Environment
-from forethought.prompts.answers import AnswerFormat, parse_answer, write_answer
+from forethought.prompts.answers import parse_answer, write_answer
 from forethought.prompts.contract import Prompter
 from forethought.types import Completion, FinishReason, Observation, Prompt, Step, Trajectory
 

@@ -3,7 +3,7 @@
 A shard takes its name only when it is complete and on the disk. It carries its
 schema version and a seal over every other byte of the file, so that a shard that
 was cut short, altered, or written by another version is refused, never half
-read. Other tools (pandas, `datasets`, DuckDB) open it as plain Parquet.
+read. Other tools (pandas, `datasets`) open it as plain Parquet.
 """
 
 import fcntl
@@ -176,7 +176,6 @@ def _remove_abandoned(folder: Path) -> None:
 
 
 def _stream(path: Path) -> Iterator[Trajectory]:
-    pictures = PictureDecoder()
     with _refusals(path):
         file = path.open("rb")
     with file:
@@ -187,7 +186,8 @@ def _stream(path: Path) -> Iterator[Trajectory]:
             groups = range(shard.num_row_groups)
         for group in groups:
             with _refusals(path):
-                trajectories = list(from_table(shard.read_row_group(group), pictures))
+                table = shard.read_row_group(group)
+                trajectories = list(from_table(table, PictureDecoder()))
             yield from trajectories
 
 
@@ -255,5 +255,4 @@ def _digest(file: BinaryIO, *ranges: tuple[int, int]) -> bytes:
 def _reason(error: Exception) -> str:
     """The first line of what went wrong, to stand inside a sentence."""
     text = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
-    line = text.splitlines()[0].rstrip(".")
-    return line[:1].lower() + line[1:]
+    return text.splitlines()[0]

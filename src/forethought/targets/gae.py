@@ -11,8 +11,8 @@ from forethought.types import Trajectory
 
 
 class Advantages(NamedTuple):
-    advantages_T: NDArray[np.float64]  # noqa: N815 - how much better than the critic expected
-    returns_T: NDArray[np.float64]  # noqa: N815 - what it should have said: advantage + value
+    advantages_T: NDArray[np.float64]  # how much better than the critic expected
+    returns_T: NDArray[np.float64]  # what it should have said: advantage + value
 
 
 def generalised_advantages(

@@ -7,21 +7,8 @@ from contextlib import nullcontext
 import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
-from torch.optim.lr_scheduler import LambdaLR
 
 from forethought.config import OptimizerConfig
-
-
-def make_optimizer(module: nn.Module, config: OptimizerConfig) -> torch.optim.AdamW:
-    """AdamW over the parameters that require a gradient; matrices alone decay."""
-    trained = [p for p in module.parameters() if p.requires_grad]
-    groups = [
-        {"params": [p for p in trained if p.ndim > 1], "weight_decay": config.weight_decay},
-        {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(
-        groups, lr=config.learning_rate, eps=config.epsilon, fused=True, foreach=False
-    )
 
 
 def learning_rate_factor(step: int, *, total_steps: int, config: OptimizerConfig) -> float:
@@ -41,14 +28,8 @@ def learning_rate_factor(step: int, *, total_steps: int, config: OptimizerConfig
     return final + (1.0 - final) * 0.5 * (1.0 + math.cos(math.pi * progress))
 
 
-def make_schedule(
-    optimizer: torch.optim.Optimizer, config: OptimizerConfig, *, total_steps: int
-) -> LambdaLR:
-    """The schedule as PyTorch keeps it."""
-    return LambdaLR(
-        optimizer,
-        lambda step: learning_rate_factor(step, total_steps=total_steps, config=config),
-    )
+VALUE_HEAD = "value_head."
+"""Prefix of the critic's own parameters."""
 
 
 class Updater:
@@ -61,18 +42,28 @@ class Updater:
         accelerator: Accelerator,
         config: OptimizerConfig,
         total_steps: int,
+        critic_learning_rate: float | None = None,
     ) -> None:
+        """
+        Args:
+            module: the model and its critic; parameters that require a gradient are trained.
+            total_steps: optimiser steps over which the learning rates decay.
+            critic_learning_rate: the value head's highest rate; None: the model's.
+        """
         self._accelerator = accelerator
-        self.optimizer = make_optimizer(module, config)
-        self.schedule = make_schedule(self.optimizer, config, total_steps=total_steps)
-        self.module = accelerator.prepare_model(module)
-        self._trained = [p for p in module.parameters() if p.requires_grad]
-        self._max_gradient_norm = config.max_gradient_norm
-
-    @property
-    def learning_rate(self) -> float:
-        """Of the next step."""
-        return float(self.schedule.get_last_lr()[0])
+        self._config = config
+        self._total_steps = total_steps
+        self.trained = {n: p for n, p in module.named_parameters() if p.requires_grad}
+        head = [p for n, p in self.trained.items() if n.startswith(VALUE_HEAD)]
+        body = [p for n, p in self.trained.items() if not n.startswith(VALUE_HEAD)]
+        groups = [{"params": body}, {"params": head}] if head else [{"params": body}]
+        self._rates = [config.learning_rate, critic_learning_rate or config.learning_rate]
+        optimizer = torch.optim.Adam(
+            groups, lr=config.learning_rate, eps=config.epsilon, fused=True
+        )
+        self.module, self.optimizer = accelerator.prepare(module, optimizer)
+        self.steps = 0
+        """Optimiser steps done."""
 
     def step(self, losses: Sequence[Callable[[], Tensor]]) -> float:
         """One optimiser step.
@@ -80,11 +71,16 @@ class Updater:
         Args:
             losses: one function per micro-batch of this process, giving that
                 micro-batch's part of the loss: its sum divided by the number of elements
-                in the *global* batch. Parts add up; processes are summed, too.
+                in the *global* batch. Parts add up, over processes too.
 
         Returns:
             The gradient's norm before clipping.
         """
+        factor = learning_rate_factor(
+            self.steps, total_steps=self._total_steps, config=self._config
+        )
+        for group, rate in zip(self.optimizer.param_groups, self._rates, strict=False):
+            group["lr"] = rate * factor
         processes = self._accelerator.num_processes
         for index, loss in enumerate(losses):
             is_last = index == len(losses) - 1
@@ -93,8 +89,11 @@ class Updater:
             with quietly:
                 # Distributed data parallelism averages over processes: undo the division.
                 self._accelerator.backward(loss() * processes)
-        norm = torch.nn.utils.clip_grad_norm_(self._trained, self._max_gradient_norm)
+        norm = self._accelerator.clip_grad_norm_(
+            list(self.trained.values()), self._config.max_gradient_norm
+        )
         self.optimizer.step()
-        self.schedule.step()
         self.optimizer.zero_grad(set_to_none=True)
+        self.steps += 1
+        assert norm is not None
         return float(norm)

@@ -59,7 +59,7 @@ def value(parameters: Tensor, mask: Tensor, rows: slice) -> Tensor:
 
 def entropy(parameters: Tensor, mask: Tensor, rows: slice) -> Tensor:
     logits_BTV = torch.stack([parameters[rows], -parameters[rows]], dim=2)
-    return masked_mean(values=token_entropy(logits_BTV=logits_BTV), mask=mask[rows])
+    return masked_mean(values=token_entropy(logprobs_V=logits_BTV.log_softmax(-1)), mask=mask[rows])
 
 
 def accumulated(loss: Loss, parameters: Tensor, mask: Tensor) -> float:

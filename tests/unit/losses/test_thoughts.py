@@ -130,6 +130,11 @@ def test_same_weight_on_both_sides_of_the_ratio(thought_weight: float, ratio: fl
         pytest.param({"thought_weight": 1.1}, "expected 0 to 1, got 1.1", id="lambda above 1"),
         pytest.param({"thought_weight": math.nan}, "expected 0 to 1, got nan", id="lambda is NaN"),
         pytest.param({"action_mask_BT": THOUGHTS}, "got 2 that are both", id="thought and action"),
+        pytest.param(
+            {"action_mask_BT": torch.tensor([[False, True, True, False]])},
+            "got 1 that are both",
+            id="one token of overlap",
+        ),
         pytest.param({"action_mask_BT": ACTIONS.float()}, "expected bool", id="mask of floats"),
         pytest.param({"thought_mask_BT": THOUGHTS.long()}, "expected bool", id="mask of integers"),
         pytest.param(

@@ -41,20 +41,29 @@ def test_region(
     assert values_B.grad.item() == pytest.approx(gradient)
 
 
-def test_range_lies_around_the_old_value() -> None:
-    """Old value 10, c = 0.5, R = 12: v = 11 is clipped to 10.5, error 1.5, flat."""
-    values_B = torch.tensor([11.0], requires_grad=True)
+@pytest.mark.parametrize(
+    ("value", "return_", "loss", "gradient"),
+    [
+        pytest.param(10.3, 8.0, 0.5 * 2.3**2, 2.3, id="inside: squared error"),
+        pytest.param(11.0, 12.0, 0.5 * 1.5**2, 0.0, id="above: clipped to 10.5, flat"),
+    ],
+)
+def test_range_lies_around_the_old_value(
+    value: float, return_: float, loss: float, gradient: float
+) -> None:
+    """Old value 10, c = 0.5: the range is 9.5 to 10.5."""
+    values_B = torch.tensor([value], requires_grad=True)
     result = clipped_value_loss(
         values_B=values_B,
         old_values_B=torch.tensor([10.0]),
-        returns_B=torch.tensor([12.0]),
+        returns_B=torch.tensor([return_]),
         clip=0.5,
         mask_B=None,
     )
     result.loss.backward()
-    assert result.loss.item() == pytest.approx(0.5 * 1.5**2)
+    assert result.loss.item() == pytest.approx(loss)
     assert values_B.grad is not None
-    assert values_B.grad.item() == 0.0
+    assert values_B.grad.item() == pytest.approx(gradient)
 
 
 @pytest.mark.parametrize("junk", [7.0, math.inf, math.nan])
@@ -80,6 +89,7 @@ def test_masked_step_has_no_part(junk: float) -> None:
     ("clip", "fraction"),
     [
         pytest.param(0.5, 0.75, id="three of four moved by more than 0.5"),
+        pytest.param(1.0, 0.25, id="one of four moved by more than 1, two by exactly 1"),
         pytest.param(1.5, 0.25, id="one of four moved by more than 1.5"),
         pytest.param(None, 0.0, id="no clip: none is clipped"),
     ],
@@ -129,6 +139,9 @@ def test_explained_variance(values: list[float], returns: list[float], explained
         pytest.param({"values_B": torch.zeros(3, 1)}, r"values_B: expected \[B\]", id="a column"),
         pytest.param({"returns_B": torch.zeros(1)}, r"returns_B \[1\]", id="return broadcasts"),
         pytest.param({"old_values_B": torch.zeros(2)}, r"old_values_B \[2\]", id="old length"),
+        pytest.param(
+            {"old_values_B": torch.zeros(3).double()}, "old_values_B.*got torch.float64", id="fp64"
+        ),
         pytest.param(
             {"values_B": torch.zeros(3).bfloat16()},
             "values_B.*got torch.bfloat16",

@@ -138,7 +138,7 @@ def test_parquet_of_another_kind_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_or_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match=r"0\.parquet: cannot be read: no such file"):
+    with pytest.raises(StorageError, match=r"0\.parquet: cannot be read: No such file"):
         read_shard(tmp_path / "0.parquet")
     with pytest.raises(StorageError, match="nowhere: got no such folder"):
         read_shards(tmp_path / "nowhere")
@@ -186,12 +186,12 @@ def test_a_disk_that_refuses_is_one_sentence_and_leaves_nothing(
         with pytest.raises(StorageError, match="cannot be written: ") as error:
             write_shard(path, trajectories())
     assert_one_line(error, path)
-    assert os.strerror(code).lower() in str(error.value).lower()
+    assert os.strerror(code) in str(error.value)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="cannot be written: no such file or directory"):
+    with pytest.raises(StorageError, match="cannot be written: No such file or directory"):
         write_shard(tmp_path / "nowhere" / "0.parquet", trajectories())
 
 
@@ -227,7 +227,7 @@ except StorageError as error:
     print(error)
 """
     output, _ = run(code, template, tmp_path).communicate()
-    assert output == f"{tmp_path / '0.parquet'}: cannot be written: file too large\n"
+    assert output == f"{tmp_path / '0.parquet'}: cannot be written: File too large\n"
     assert list(tmp_path.iterdir()) == []
 
 

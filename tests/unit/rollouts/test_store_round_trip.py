@@ -148,6 +148,17 @@ def a_trajectory(*steps: Step, seed: int = 0) -> Trajectory:
     return Trajectory("world", seed, "task", 0, steps, None, False, ())
 
 
+@pytest.mark.parametrize(
+    "text", ["", "\0", "\ud83d", "\ude00\ud83d", "\ufffe", "\ufffe0041", "λ😀"]
+)
+def test_any_text_comes_back(tmp_path: Path, text: str) -> None:
+    """Half surrogate pairs, and what stands for them in a shard, among others."""
+    write_shard(tmp_path / "0.parquet", [a_trajectory(a_step(text=text, state_key=text))])
+    [trajectory] = read_shard(tmp_path / "0.parquet")
+    assert trajectory.steps[0].prompt.messages[0].text == text
+    assert trajectory.steps[0].state_key == text
+
+
 def test_a_trajectory_without_steps_survives_between_others(tmp_path: Path) -> None:
     crashed = dataclasses.replace(a_trajectory(), failure=EnvironmentFailure.CRASH)
     trajectories = [a_trajectory(a_step()), crashed, crashed, a_trajectory(a_step(), a_step())]

@@ -105,7 +105,7 @@ def test_end(trajectory: Trajectory, advantages: list[float], returns: list[floa
             replace(CUT, failure=EnvironmentFailure.CRASH), "a crash is not", id="crashed episode"
         ),
         pytest.param(
-            replace(CUT, steps=(replace(STEPS[0], terminated=True), *STEPS[1:])),
+            replace(CUT, steps=(STEPS[0], replace(STEPS[1], terminated=True), STEPS[2])),
             "steps after its end",
             id="terminated in the middle",
         ),

@@ -2,7 +2,7 @@
 
 There the agent's tokens are joined and evaluated as Python. So "*" typed twice is a
 power, "/" typed twice divides and rounds down, digits side by side make one number,
-signs may pile up, and fractions are floats (8/(3-8/3) is 23.999999999999989, not
+signs may pile up, and fractions are floats (8/(3-8/3) is 23.99999999999999, not
 24). `rules="reference"` must pay for the same texts; this reader does, in bounded
 time and without executing anything.
 

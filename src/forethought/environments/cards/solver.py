@@ -122,15 +122,17 @@ def completion(cards: Cards, typed: Tokens, target: int, operators: str = "+-*/"
 
 def _completion_of_signs(cards: Cards, typed: Tokens, target: int, operators: str) -> Tokens | None:
     """Nothing but minus signs and opening parentheses yet: a whole formula must follow,
-    equal to the target or to its opposite."""
-    is_negative = typed.count("-") % 2 == 1
-    formulas = solutions(cards, -target if is_negative else target, operators)
+    equal to the target or, after an odd number of signs, to its opposite."""
+    formulas = solutions(cards, target, operators)
     if not formulas:
         return None
-    closing = (")",) * typed.count("(")
+    rest = formulas[0]
+    if typed.count("-") % 2 == 1:
+        opposite = solutions(cards, -target, operators)
+        rest = opposite[0] if opposite else ("-", "(", *rest, ")")
     if typed[-1:] == ("-",):
-        return ("(", *formulas[0], ")", *closing)
-    return (*formulas[0], *closing)
+        rest = ("(", *rest, ")")
+    return (*rest, *(")",) * typed.count("("))
 
 
 def _without(cards: Cards, numbers: list[int]) -> Cards:
@@ -182,16 +184,31 @@ def _continuations(
         steps = [((token,), push(levels, token), cards) for token in (*operators, ")")]
     else:
         steps = [
-            (parts[0].within(ATOM), operand(levels, value), rest)
+            (tokens, operand(levels, value), rest)
             for chosen, rest in (*splits(cards), (cards, ()))
             if chosen
-            for value, parts in reachable(chosen, operators).items()
+            for tokens, value in _operands(chosen, operators)
         ]
         if "-" in operators:
             steps.append((("-",), push(levels, "-"), cards))
     for tokens, after, rest in steps:
         if not isinstance(after, FormulaFailure):
             yield tokens, after, rest
+
+
+@lru_cache(maxsize=1024)
+def _operands(cards: Cards, operators: str) -> tuple[tuple[Tokens, Fraction], ...]:
+    """What may stand as one operand for exactly these cards: each value, and its opposite
+    by a minus sign where no formula without one reaches it: 2*(-9*(-8)/6)."""
+    values = reachable(cards, operators)
+    operands = [(parts[0].within(ATOM), value) for value, parts in values.items()]
+    if "-" in operators:
+        operands += [
+            (("(", "-", *parts[0].within(PRODUCT), ")"), -value)
+            for value, parts in values.items()
+            if -value not in values
+        ]
+    return tuple(operands)
 
 
 def _apply(operator: str, x: Fraction, y: Fraction) -> Fraction | None:

@@ -23,7 +23,7 @@ from typing import Literal
 from filelock import FileLock, Timeout
 
 from forethought.errors import RunFolderError, StorageError
-from forethought.reports.versions import describe_environment
+from forethought.runs.versions import describe_environment
 
 _LOCK = ".lock"
 _HOLDER = ".holder"

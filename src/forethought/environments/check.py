@@ -1,0 +1,245 @@
+"""Does a world keep the contract? Run this on your own before training on it.
+
+Gymnasium's `check_env` looks at spaces; this looks at the text side: replay, keys,
+odd strings, ends, experts, and randomness that does not come from the seed.
+"""
+
+import hashlib
+import random
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from forethought.environments.check_values import (
+    EnvironmentCheckError,
+    check_advice,
+    check_constants,
+    check_legal,
+    check_observation,
+    check_outcome,
+    check_transition,
+    require,
+    require_same,
+)
+from forethought.environments.contract import Advice, Environment, Transition
+from forethought.environments.slots import Factory
+from forethought.types import Image, Measure, Observation
+
+__all__ = ["EnvironmentCheckError", "check_environment"]
+
+ODD_STRINGS = (
+    "",
+    " ",
+    "no such action",
+    '"',
+    "\n\t\r\0",
+    "'; DROP TABLE actions; --",
+    "<script>alert(1)</script>",
+    "{'action': {'action': {}}}",
+    "9**9**9**9",
+    "__import__('os').abort()",
+    "\ud800",
+    "\u202eهلا 你好 🂡",
+    "(" * 10_000,
+    "x" * 100_000,
+)
+"""Texts that models and mischief write; none may stop a world."""
+
+ODD_SHARE = 0.15
+"""Share of the steps at which an odd string is tried."""
+
+MAX_STEPS = 2_000
+"""Steps after which an episode must have ended."""
+
+
+class Moment(NamedTuple):
+    """All that can be seen of a world between two actions."""
+
+    observation: Observation
+    legal_actions: tuple[str, ...]
+    advice: Advice | None
+    success: bool
+    measures: tuple[Measure, ...]
+    picture: bytes
+    """A digest of the observation's image, taken at the time."""
+
+
+class Record(NamedTuple):
+    """One episode: `moments` has one more entry than the other two."""
+
+    actions: list[str]
+    transitions: list[Transition]
+    moments: list[Moment]
+
+
+def check_environment(
+    environment_or_factory: Environment | Factory, *, episodes: int = 10, seed: int = 0
+) -> None:
+    """Plays episodes, legal and otherwise, and replays each.
+
+    Args:
+        environment_or_factory: an instance, or what builds one; with the latter the
+            replays also run on a second instance, which must agree with the first.
+        episodes: how many to play; the seeds are `seed`, `seed` + 1, …
+
+    Raises:
+        EnvironmentCheckError: the contract is broken.
+    """
+    is_class = isinstance(environment_or_factory, type)  # it has `restart`, and builds worlds
+    if hasattr(environment_or_factory, "restart") and not is_class:
+        environment = twin = cast(Environment, environment_or_factory)
+    else:
+        factory = cast(Factory, environment_or_factory)
+        environment, twin = factory(), factory()
+    global_state = _global_random_state()
+    check_constants(environment)
+    for number in range(seed, seed + episodes):
+        record = _play(environment, number)
+        _check_keys(record, number)
+        _check_replay(twin, number, record)
+    require(
+        _global_random_state() == global_state,
+        "the state of `random` or `numpy.random` changed",
+        "all randomness from the seed given to restart",
+    )
+    if twin is not environment:
+        environment.close()
+        twin.close()
+
+
+def _play(environment: Environment, seed: int) -> Record:
+    """Plays one episode with actions of every kind, checking each step."""
+    choices = random.Random(seed)
+    first = environment.restart(seed)
+    moment = _look(environment)
+    require_same("restart's observation", first, "observation()'s", moment.observation)
+    record = Record([], [], [moment])
+    for _ in range(MAX_STEPS):
+        action = _choose(environment, moment, choices)
+        transition = _act(environment, action)
+        was, moment = moment, _look(environment, is_over=transition[1] or transition[2])
+        check_transition(transition)
+        if environment.actions is not None and action not in environment.actions:
+            require_same(
+                f"the state before the unknown action {action[:40]!r}",
+                was.observation,
+                "the state after it",
+                moment.observation,
+            )
+        record.actions.append(action)
+        record.transitions.append(transition)
+        record.moments.append(moment)
+        if transition.terminated or transition.truncated:
+            _check_end(environment)
+            _check_pictures(record)
+            return record
+    raise EnvironmentCheckError(
+        f"an episode (seed {seed}) that goes on after {MAX_STEPS} steps, expected an end"
+    )
+
+
+def _choose(environment: Environment, moment: Moment, choices: random.Random) -> str:
+    if choices.random() < ODD_SHARE:
+        return choices.choice(ODD_STRINGS)
+    if moment.advice is not None and choices.random() < 0.3:
+        return moment.advice.action
+    if environment.actions is not None and choices.random() < 0.3:
+        return choices.choice(environment.actions)
+    return choices.choice(moment.legal_actions)
+
+
+def _act(environment: Environment, action: str) -> Transition:
+    try:
+        return environment.act(action)
+    except Exception as error:
+        raise EnvironmentCheckError(
+            f"act({action[:40]!r}) raised {type(error).__name__}: {error} — expected a "
+            "transition, for any string"
+        ) from error
+
+
+def _look(environment: Environment, *, is_over: bool = False) -> Moment:
+    """Reads everything, and checks that reading is free of consequences."""
+    observation = environment.observation()
+    check_observation(observation)
+    legal = environment.legal_actions()
+    check_legal(environment, legal, is_over)
+    advice = None if is_over else environment.expert()
+    if advice is not None:
+        check_advice(advice, legal)
+    success, measures = environment.success(), environment.measures()
+    check_outcome(success, measures)
+    require_same(
+        "an observation", observation, "the next without an action", environment.observation()
+    )
+    picture = _digest(observation.image)
+    return Moment(observation, legal, advice, success, measures, picture)
+
+
+def _check_end(environment: Environment) -> None:
+    action = environment.actions[0] if environment.actions else "anything"
+    try:
+        environment.act(action)
+    except RuntimeError:
+        return
+    except Exception as error:
+        raise EnvironmentCheckError(
+            f"act after the end raised {type(error).__name__}, expected RuntimeError"
+        ) from error
+    raise EnvironmentCheckError("act after the end did something, expected RuntimeError")
+
+
+def _check_pictures(record: Record) -> None:
+    """A picture once given stays as it is."""
+    for moment in record.moments:
+        require(
+            _digest(moment.observation.image) == moment.picture,
+            "an image that changed after it had been given",
+            "a new array, or one that is never written again",
+        )
+
+
+def _check_keys(record: Record, seed: int) -> None:
+    """Within an episode, one key stands for one observation."""
+    seen: dict[str, Observation] = {}
+    for moment in record.moments:
+        observation = moment.observation
+        known = seen.setdefault(observation.state_key, observation)
+        require_same(
+            f"seed {seed}: one observation with key {observation.state_key!r}",
+            known,
+            "another with the same key",
+            observation,
+        )
+
+
+def _check_replay(environment: Environment, seed: int, record: Record) -> None:
+    """The same seed and actions lead through the same moments."""
+    environment.restart(seed)
+    for step, moment in enumerate(record.moments):
+        if step > 0:
+            transition = _act(environment, record.actions[step - 1])
+            require(
+                transition == record.transitions[step - 1],
+                f"seed {seed}, step {step}, replayed: {transition}",
+                f"as at first: {record.transitions[step - 1]}",
+            )
+        is_over = step == len(record.actions)
+        again = _look(environment, is_over=is_over)
+        where = f"seed {seed}, after {step} steps"
+        require_same(f"{where}, replayed,", again.observation, "at first", moment.observation)
+        require(
+            again[1:] == moment[1:],
+            f"{where}, replayed, legal actions, advice, success and measures {again[1:]}",
+            f"as at first: {moment[1:]}",
+        )
+
+
+def _digest(image: Image | None) -> bytes:
+    return b"" if image is None else hashlib.sha256(image.tobytes()).digest()
+
+
+def _global_random_state() -> tuple[Any, ...]:
+    """Of the two generators that a world must not touch, comparable with ==."""
+    name, keys, *rest = cast(tuple[Any, ...], np.random.get_state(legacy=True))
+    return random.getstate(), name, keys.tobytes(), *rest

@@ -1,0 +1,231 @@
+"""What is asked of a hosted environment, what it answers, and what must be remembered of it."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from time import perf_counter
+
+from forethought.environments.contract import Advice, Environment, Transition
+from forethought.types import EnvironmentFailure, Measure, Observation
+
+Factory = Callable[[], Environment]
+"""Builds one instance. For worker processes it must be picklable, for example
+`functools.partial(make_environment, "NumberLine", image_size=64)`."""
+
+
+@dataclass(frozen=True)
+class Restart:
+    """Begin the episode that the seed stands for."""
+
+    seed: int
+
+
+@dataclass(frozen=True)
+class Act:
+    """Execute one action in the slot's present episode."""
+
+    action: str
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Begin an episode and repeat actions: how a lost episode is restored."""
+
+    seed: int
+    actions: tuple[str, ...]
+
+
+Command = Restart | Act | Replay
+
+
+@dataclass(frozen=True, eq=False)
+class Reply:
+    """The state that a command led to."""
+
+    slot: int
+    observation: Observation
+    transition: Transition | None
+    """Of the last action; None where none was executed."""
+    legal_actions: tuple[str, ...]
+    """Empty once the episode is over."""
+    advice: Advice | None
+    """The expert's, where the runner was asked for it and the episode goes on."""
+    success: bool
+    measures: tuple[Measure, ...]
+    duration_s: float
+    """Wall-clock seconds in the environment."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The command could not be executed; the slot needs a `Restart` or a `Replay`."""
+
+    slot: int
+    failure: EnvironmentFailure
+    message: str
+    """One line on what happened."""
+
+
+Answer = Reply | Failed
+
+
+class SlotHost:
+    """One instance, replaced by a fresh one whenever it raises an exception."""
+
+    def __init__(self, factory: Factory, with_advice: bool) -> None:
+        self._factory = factory
+        self._with_advice = with_advice
+        self._environment: Environment | None = factory()
+        self.actions = self._environment.actions
+
+    def execute(self, slot: int, command: Command) -> Answer:
+        started = perf_counter()
+        try:
+            if self._environment is None:
+                self._environment = self._factory()
+            return self._answer(self._environment, slot, command, started)
+        except Exception as error:
+            self.close()
+            message = f"{type(error).__name__}: {error}".splitlines()[0]
+            return Failed(slot, EnvironmentFailure.CRASH, message)
+
+    def close(self) -> None:
+        """Lets the instance go; what it raises on leaving concerns nobody."""
+        environment, self._environment = self._environment, None
+        if environment is not None:
+            with suppress(Exception):
+                environment.close()
+
+    def _answer(
+        self, environment: Environment, slot: int, command: Command, started: float
+    ) -> Reply:
+        transition: Transition | None = None
+        match command:
+            case Restart(seed):
+                observation = environment.restart(seed)
+            case Act(action):
+                transition = environment.act(action)
+                observation = environment.observation()
+            case Replay(seed, actions):
+                observation = environment.restart(seed)
+                for action in actions:
+                    transition = environment.act(action)
+                if actions:
+                    observation = environment.observation()
+        goes_on = transition is None or not (transition.terminated or transition.truncated)
+        return Reply(
+            slot=slot,
+            observation=observation,
+            transition=transition,
+            legal_actions=environment.legal_actions(),
+            advice=environment.expert() if self._with_advice and goes_on else None,
+            success=environment.success(),
+            measures=environment.measures(),
+            duration_s=perf_counter() - started,
+        )
+
+
+class SlotRecord:
+    """What is remembered of one slot: enough to refuse misuse and to restore an episode."""
+
+    def __init__(self, slot: int) -> None:
+        self.slot = slot
+        self.outstanding: Command | None = None
+        self.is_stale = False
+        """The instance that held the episode is gone; the next action needs a replay."""
+        self._seed: int | None = None
+        self._actions: tuple[str, ...] = ()
+        self._is_over = False
+
+    def accept(self, command: Command) -> None:
+        if self.outstanding is not None:
+            raise RuntimeError(f"slot {self.slot} has not answered {self.outstanding} yet")
+        if isinstance(command, Act) and self._seed is None:
+            raise RuntimeError(f"slot {self.slot} has no episode — send Restart or Replay first")
+        if isinstance(command, Act) and self._is_over:
+            raise RuntimeError(f"the episode of slot {self.slot} is over — send Restart first")
+        self.outstanding = command
+
+    def order(self) -> Command:
+        """The outstanding command as an instance must be told it: an action that finds a
+        fresh instance becomes a replay of the episode."""
+        command = self.outstanding
+        if command is None:
+            raise RuntimeError(f"slot {self.slot} has nothing to do")
+        if isinstance(command, Act) and self.is_stale and self._seed is not None:
+            return Replay(self._seed, (*self._actions, command.action))
+        return command
+
+    def settle(self, answer: Answer) -> None:
+        command, self.outstanding = self.outstanding, None
+        if isinstance(answer, Failed):
+            self._seed = None
+            return
+        match command:
+            case Restart(seed):
+                self._seed, self._actions = seed, ()
+            case Replay(seed, actions):
+                self._seed, self._actions = seed, actions
+            case Act(action):
+                self._actions += (action,)
+            case None:
+                raise RuntimeError(f"slot {self.slot} answered without being asked")
+        last = answer.transition
+        self._is_over = last is not None and (last.terminated or last.truncated)
+        self.is_stale = False
+
+
+class Ledger:
+    """All slots of a runner, and the answers that its caller has not yet collected."""
+
+    def __init__(self, slots: int) -> None:
+        if slots < 1:
+            raise ValueError(f"a runner needs at least one slot, got {slots}")
+        self._records = [SlotRecord(slot) for slot in range(slots)]
+        self._answers: dict[int, Answer] = {}
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @property
+    def has_answers(self) -> bool:
+        return bool(self._answers)
+
+    def accept(self, slot: int, command: Command) -> Command:
+        """Takes note of a command and gives what the instance must be told.
+
+        Raises:
+            RuntimeError: the caller's mistake: the last command was not answered or its
+                answer not collected, or an action without an episode that goes on.
+        """
+        if slot in self._answers:
+            raise RuntimeError(f"the answer of slot {slot} has not been received yet")
+        self._records[slot].accept(command)
+        return self.order(slot)
+
+    def order(self, slot: int) -> Command:
+        """What the instance must be told for the outstanding command."""
+        return self._records[slot].order()
+
+    def settle(self, answer: Answer) -> None:
+        """Takes note of an answer."""
+        self._records[answer.slot].settle(answer)
+        self._answers[answer.slot] = answer
+
+    def mark_stale(self, slots: tuple[int, ...]) -> None:
+        """The instances of these slots are gone, and with them their episodes."""
+        for slot in slots:
+            self._records[slot].is_stale = True
+
+    def require_business(self) -> None:
+        """Raises:
+        RuntimeError: no answer is there or to come.
+        """
+        if not self._answers and all(record.outstanding is None for record in self._records):
+            raise RuntimeError("no command is outstanding")
+
+    def collect(self) -> list[Answer]:
+        """The answers so far, in the order of slots; each is given once."""
+        answers = [self._answers[slot] for slot in sorted(self._answers)]
+        self._answers.clear()
+        return answers

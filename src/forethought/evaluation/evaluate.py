@@ -1,0 +1,111 @@
+"""How good is it? A policy on held-out episodes, beside chance, expert and ceiling."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from forethought.config import AnswerFormat, require
+from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange, summarise
+from forethought.policies.contract import Policy
+from forethought.rollouts.collector import AnswerSettings, Collector
+from forethought.rollouts.scripted import Answer, expert_answer, play, random_answer
+from forethought.rollouts.seeding import Split, episode_seed
+from forethought.rollouts.world import World
+from forethought.types import Trajectory
+
+BOOTSTRAP_SEED = 0
+"""Intervals of equal results are equal."""
+
+
+@dataclass(frozen=True)
+class EvaluationSettings:
+    """How a policy is judged."""
+
+    episodes: int = 500
+    """Held-out episodes; their seeds are the same for every policy, and never trained on."""
+
+    temperature: float = 0.0
+    """0 takes the most likely token; above 0 samples."""
+
+    max_new_tokens: int = 128
+    """Longest answer."""
+
+    slots: int = 64
+    """Episodes played at the same time."""
+
+    seed: int = 0
+    """Of the sampled answers and random actions, not of the episodes."""
+
+    def __post_init__(self) -> None:
+        require(self.episodes >= 1, "episodes", self.episodes, "1 or more")
+        require(self.temperature >= 0, "temperature", self.temperature, "0 or more")
+        require(self.max_new_tokens >= 1, "max_new_tokens", self.max_new_tokens, "1 or more")
+        require(self.slots >= 1, "slots", self.slots, "1 or more")
+
+
+class Evaluated(NamedTuple):
+    evaluation: Evaluation
+    trajectories: list[Trajectory]
+    """The policy's own episodes, in the order of their seeds."""
+
+
+def evaluate(
+    policy: Policy,
+    world: World,
+    settings: EvaluationSettings,
+    *,
+    checkpoint: str | None,
+    answer_format: AnswerFormat = "thoughts",
+    workers: int = 0,
+    on_step: Callable[[], object] | None = None,
+) -> Evaluated:
+    """Plays the held-out episodes with the policy, at random, and with the expert.
+
+    An answer without a valid action gets what the world gives for it, never a lucky draw.
+
+    Args:
+        checkpoint: which state of the policy this is, for the record.
+        workers: processes that host the policy's environments; 0: this one.
+        on_step: called after every step of the policy, for a progress bar.
+    """
+    slots = min(settings.slots, settings.episodes)
+    with world.runner(slots, workers) as runner:
+        collector = Collector(
+            environment_id=world.id,
+            runner=runner,
+            policy=policy,
+            prompter=world.prompter,
+            settings=AnswerSettings(settings.max_new_tokens, settings.temperature, "penalise"),
+            split=Split.EVALUATION,
+            run_seed=settings.seed,
+            on_step=on_step,
+        )
+        trajectories = collector.collect_episodes(range(settings.episodes)).trajectories
+    first = episode_seed(Split.EVALUATION, settings.seed, 0)
+    evaluation = Evaluation(
+        environment_id=world.id,
+        seed_range=SeedRange(first, first + settings.episodes),
+        checkpoint=checkpoint,
+        temperature=settings.temperature,
+        policy=_row("policy", trajectories),
+        random=scripted_row("random", random_answer(settings.seed), world, settings.episodes),
+        expert=scripted_row("expert", expert_answer(answer_format), world, settings.episodes),
+        ceiling=EvaluationRow("ceiling", success_rate=world.ceiling.success_rate),
+    )
+    return Evaluated(evaluation, trajectories)
+
+
+def scripted_row(name: str, answer: Answer, world: World, episodes: int) -> EvaluationRow:
+    """A scripted agent on the same held-out episodes."""
+    environment = world.factory()
+    seeds = (episode_seed(Split.EVALUATION, 0, index) for index in range(episodes))
+    try:
+        return _row(name, list(play(world.id, environment, world.prompter, answer, seeds)))
+    finally:
+        environment.close()
+
+
+def _row(name: str, trajectories: list[Trajectory]) -> EvaluationRow:
+    return summarise(name, trajectories, np.random.default_rng(BOOTSTRAP_SEED))

@@ -1,0 +1,224 @@
+"""What an evaluation found, and the `evaluation.json` that keeps it."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias, cast
+
+import numpy as np
+
+from forethought.errors import StorageError
+from forethought.evaluation.statistics import Interval, bootstrap_interval, wilson_interval
+from forethought.types import Measure, Trajectory
+
+JsonObject: TypeAlias = dict[str, Any]
+"""Lives inside this file only."""
+
+SCHEMA_VERSION = 1
+
+
+class SeedRange(NamedTuple):
+    """The seeds `start`, …, `stop - 1`."""
+
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class EvaluationRow:
+    """How one agent did. A number that does not exist is None: a ceiling has a rate alone."""
+
+    name: str
+    success_rate: float | None = None
+    """Share of `episodes`."""
+    success_interval: Interval | None = None
+    """95 %, Wilson."""
+    mean_return: float | None = None
+    """Mean over episodes of the undiscounted sum of rewards."""
+    return_interval: Interval | None = None
+    """95 %, percentile bootstrap."""
+    invalid_rate: float | None = None
+    """Share of all steps whose completion named no valid action."""
+    mean_episode_steps: float | None = None
+    mean_completion_tokens: float | None = None
+    """Per step; None for agents that write no tokens."""
+    episodes: int | None = None
+    """Played to their end: what the numbers above are taken over."""
+    failures: int | None = None
+    """Lost to a crash or timeout of the environment, and in none of the numbers above."""
+    measures: tuple[Measure, ...] = ()
+    """The world's further numbers, each the mean over the episodes that report it."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One agent beside what chance, the expert and any policy at all reach on the same seeds."""
+
+    environment_id: str
+    seed_range: SeedRange
+    checkpoint: str | None
+    """Which state of the policy was evaluated, e.g. `step_400`; None for one that has none."""
+    temperature: float
+    """Of sampling; 0 means greedy."""
+    policy: EvaluationRow
+    random: EvaluationRow
+    expert: EvaluationRow
+    ceiling: EvaluationRow
+
+    @property
+    def is_greedy(self) -> bool:
+        return self.temperature == 0
+
+    def to_json(self) -> str:
+        """Text of `evaluation.json`: the policy's numbers at the top, the other rows nested.
+
+        The keys and their order are stable within a `schema_version`. A measure that is
+        not finite is written as `null` and read back as NaN: JSON has no NaN.
+        """
+        content: JsonObject = {
+            "schema_version": SCHEMA_VERSION,
+            "environment_id": self.environment_id,
+            "seed_range": list(self.seed_range),
+            "checkpoint": self.checkpoint,
+            "temperature": self.temperature,
+            **_row_to_json(self.policy),
+            "random": _row_to_json(self.random),
+            "expert": _row_to_json(self.expert),
+            "ceiling": _row_to_json(self.ceiling),
+        }
+        return json.dumps(content, indent=2, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "Evaluation":
+        """What `to_json` wrote.
+
+        Raises:
+            StorageError: the text is cut short, lacks a key, or is of another version.
+        """
+        try:
+            content = cast(JsonObject, json.loads(text))
+            version = content["schema_version"]
+            if version != SCHEMA_VERSION:
+                raise StorageError(
+                    f"evaluation: got schema version {version}, expected {SCHEMA_VERSION}"
+                )
+            return cls(
+                environment_id=str(content["environment_id"]),
+                seed_range=SeedRange(*content["seed_range"]),
+                checkpoint=content["checkpoint"],
+                temperature=float(content["temperature"]),
+                policy=_row_from_json(content),
+                random=_row_from_json(content["random"]),
+                expert=_row_from_json(content["expert"]),
+                ceiling=_row_from_json(content["ceiling"]),
+            )
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise StorageError(
+                f"evaluation: got something else ({type(error).__name__}: {error}), "
+                "expected the text of an evaluation.json"
+            ) from error
+
+
+def summarise(
+    name: str, trajectories: Iterable[Trajectory], rng: np.random.Generator
+) -> EvaluationRow:
+    """One row from whole episodes.
+
+    An episode that the environment lost is counted in `failures` and nowhere
+    else: it is not an episode without success, nor one of return zero.
+
+    Args:
+        name: of the agent.
+        trajectories: each from an episode's first step to its last, or failed.
+        rng: for the bootstrap.
+
+    Raises:
+        ValueError: a trajectory is part of an episode.
+    """
+    everything = list(trajectories)
+    episodes = [trajectory for trajectory in everything if trajectory.failure is None]
+    failures = len(everything) - len(episodes)
+    for episode in episodes:
+        if episode.first_step != 0 or not episode.is_finished:
+            raise ValueError(
+                f"expected whole episodes: got seed {episode.seed} with {len(episode.steps)} steps "
+                f"from step {episode.first_step}, {'' if episode.is_finished else 'not '}finished"
+            )
+    if not episodes:
+        return EvaluationRow(name, episodes=0, failures=failures)
+    successes = sum(episode.success for episode in episodes)
+    returns = [episode.total_reward for episode in episodes]
+    steps = [step for episode in episodes for step in episode.steps]
+    tokens = sum(len(step.completion.token_ids) for step in steps)
+    return EvaluationRow(
+        name=name,
+        success_rate=successes / len(episodes),
+        success_interval=wilson_interval(successes, len(episodes)),
+        mean_return=math.fsum(returns) / len(episodes),
+        return_interval=bootstrap_interval(returns, rng),
+        invalid_rate=sum(not step.action.is_valid for step in steps) / len(steps),
+        mean_episode_steps=len(steps) / len(episodes),
+        mean_completion_tokens=tokens / len(steps) if tokens else None,
+        episodes=len(episodes),
+        failures=failures,
+        measures=_mean_measures(episodes),
+    )
+
+
+def _mean_measures(episodes: Sequence[Trajectory]) -> tuple[Measure, ...]:
+    values_of: dict[str, list[float]] = {}
+    for episode in episodes:
+        for name, value in episode.measures:
+            values_of.setdefault(name, []).append(value)
+    return tuple(
+        Measure(name, math.fsum(values) / len(values)) for name, values in values_of.items()
+    )
+
+
+def _row_to_json(row: EvaluationRow) -> JsonObject:
+    return {
+        "name": row.name,
+        "success_rate": row.success_rate,
+        "success_interval": row.success_interval,
+        "mean_return": row.mean_return,
+        "return_interval": row.return_interval,
+        "invalid_rate": row.invalid_rate,
+        "mean_episode_steps": row.mean_episode_steps,
+        "mean_completion_tokens": row.mean_completion_tokens,
+        "episodes": row.episodes,
+        "failures": row.failures,
+        "measures": {name: value if math.isfinite(value) else None for name, value in row.measures},
+    }
+
+
+def _row_from_json(content: JsonObject) -> EvaluationRow:
+    measures = cast(dict[str, float | None], content["measures"])
+    return EvaluationRow(
+        name=str(content["name"]),
+        success_rate=_number(content["success_rate"]),
+        success_interval=_interval(content["success_interval"]),
+        mean_return=_number(content["mean_return"]),
+        return_interval=_interval(content["return_interval"]),
+        invalid_rate=_number(content["invalid_rate"]),
+        mean_episode_steps=_number(content["mean_episode_steps"]),
+        mean_completion_tokens=_number(content["mean_completion_tokens"]),
+        episodes=_count(content["episodes"]),
+        failures=_count(content["failures"]),
+        measures=tuple(
+            Measure(name, math.nan if value is None else float(value))
+            for name, value in measures.items()
+        ),
+    )
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _count(value: int | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _interval(ends: Sequence[float] | None) -> Interval | None:
+    return None if ends is None else Interval(*map(float, ends))

@@ -1,0 +1,133 @@
+"""Checkpoints as folders: whole or absent, and checked before they are used.
+
+checkpoints/step_N/    manifest.json (a SHA-256 of every other file), and whatever the
+                       writer put there
+
+A folder is written under a temporary name, flushed to the disk and renamed, so that a
+kill at any moment leaves either the old state or the new one.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from forethought.errors import CheckpointError, StorageError
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+KEPT = 2
+_PREFIX = "step_"
+_PARTIAL = ".partial"
+
+
+def write_checkpoint(folder: Path, step: int, write: Callable[[Path], None]) -> Path:
+    """Writes `folder/step_N` and deletes all but the newest ones.
+
+    Args:
+        write: puts its files into the folder that it is given.
+
+    Raises:
+        StorageError: the disk is full or cannot be written. Older checkpoints stay.
+    """
+    final = folder / f"{_PREFIX}{step}"
+    partial = folder / f"{_PREFIX}{step}{_PARTIAL}"
+    try:
+        for leftover in folder.glob(f"{_PREFIX}*{_PARTIAL}"):
+            shutil.rmtree(leftover)
+        partial.mkdir(parents=True)
+        write(partial)
+        _seal(partial)
+        if final.exists():
+            shutil.rmtree(final)
+        partial.rename(final)
+        _flush(folder)
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        reason = error.strerror or str(error)
+        raise StorageError(f"checkpoint {final} could not be written: {reason}") from error
+    for old in list_checkpoints(folder)[:-KEPT]:
+        shutil.rmtree(old)
+    return final
+
+
+def list_checkpoints(folder: Path) -> list[Path]:
+    """Complete checkpoints, oldest first."""
+    found = [p for p in folder.glob(f"{_PREFIX}*") if p.name[len(_PREFIX) :].isdigit()]
+    return sorted(found, key=checkpoint_step)
+
+
+def checkpoint_step(checkpoint: Path) -> int:
+    """The N of `step_N`."""
+    return int(checkpoint.name[len(_PREFIX) :])
+
+
+def newest_checkpoint(folder: Path) -> Path:
+    """The newest checkpoint, verified.
+
+    Raises:
+        CheckpointError: there is none; or a file of it is missing, cut short or altered:
+            the message names the file and the newest good checkpoint.
+    """
+    checkpoints = list_checkpoints(folder)
+    if not checkpoints:
+        raise CheckpointError(f"{folder}: holds no checkpoint")
+    damage = find_damage(checkpoints[-1])
+    if damage is None:
+        return checkpoints[-1]
+    good = next((c for c in reversed(checkpoints[:-1]) if find_damage(c) is None), None)
+    advice = (
+        "no other checkpoint is good: start anew"
+        if good is None
+        else f"the newest good one is {good.name}: delete {checkpoints[-1].name} to go on from it"
+    )
+    raise CheckpointError(f"{checkpoints[-1]}: {damage} — {advice}")
+
+
+def find_damage(checkpoint: Path) -> str | None:
+    """What is wrong with a checkpoint, in words; None if every file is as it was written."""
+    manifest = checkpoint / MANIFEST
+    try:
+        content = json.loads(manifest.read_text(encoding="utf-8"))
+        found, digests = content["format"], content["sha256"]
+        recorded = {str(name): str(digest) for name, digest in digests.items()}
+    except FileNotFoundError:
+        return f"{MANIFEST} is missing"
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return f"{MANIFEST} is damaged"
+    if found != FORMAT:
+        return f"is of format {found}, expected {FORMAT}"
+    for name, digest in recorded.items():
+        path = checkpoint / name
+        if not path.is_file():
+            return f"{name} is missing"
+        if _digest(path) != digest:
+            return f"{name} was altered or cut short"
+    return None
+
+
+def _seal(folder: Path) -> None:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    for path in files:
+        _flush(path)
+    digests = {path.relative_to(folder).as_posix(): _digest(path) for path in files}
+    manifest = folder / MANIFEST
+    manifest.write_text(json.dumps({"format": FORMAT, "sha256": digests}, indent=1) + "\n")
+    _flush(manifest)
+    for path in [*(p for p in folder.rglob("*") if p.is_dir()), folder]:
+        _flush(path)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

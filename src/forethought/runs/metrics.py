@@ -1,0 +1,269 @@
+"""The log of a run's numbers: one JSON object a line, and the same numbers in TensorBoard.
+
+`metrics.jsonl` holds what the run computed, so it is byte for byte the same for a
+run that was killed and resumed and for one that never stopped. What a clock
+measured goes to `timings.jsonl`, where no two runs agree.
+
+A number that is not finite is written as `null` (JSON has no NaN) and read back
+as NaN; every other number is read back equal to the last bit.
+"""
+
+import json
+import math
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forethought.errors import RunFolderError, StorageError, UnknownNameError
+from forethought.runs.run_folder import RunFolder
+from forethought.types import Measure
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard.writer import SummaryWriter
+
+STEP = "step"
+"""The first key of every line."""
+
+
+@dataclass(frozen=True)
+class MetricsPosition:
+    """A point between two lines of the log, to be kept in a checkpoint."""
+
+    metrics_bytes: int = 0
+    timings_bytes: int = 0
+    step: int = -1
+    """The last step that was logged before; -1 where none was."""
+
+
+class MetricsLog:
+    """Appends to the log of a run. Its caller holds the run's lock.
+
+    Every call reaches the operating system before it returns, so a killed run
+    loses at most a part of one line, which readers pass over.
+    """
+
+    def __init__(self, folder: RunFolder, position: MetricsPosition) -> None:
+        """Use `create` or `resume`."""
+        self._metrics = _LineFile(folder.metrics_path, position.metrics_bytes)
+        self._timings = _LineFile(folder.timings_path, position.timings_bytes)
+        self._step = position.step
+        self._folder = folder
+        with _refusals(folder.tensorboard_dir):
+            self._tensorboard = _summary_writer(folder.tensorboard_dir, position.step + 1)
+
+    @classmethod
+    def create(cls, folder: RunFolder) -> "MetricsLog":
+        """Starts the log of a new run.
+
+        Raises:
+            RunFolderError: the folder has one already.
+            StorageError: it cannot be written.
+        """
+        if folder.metrics_path.exists():
+            raise RunFolderError(f"{folder.metrics_path}: is there already, expected a new run")
+        return cls(folder, MetricsPosition())
+
+    @classmethod
+    def resume(cls, folder: RunFolder, position: MetricsPosition) -> "MetricsLog":
+        """Continues a log from a position: what was logged after it is dropped.
+
+        `MetricsPosition()` is the beginning: for a run that was killed before its
+        first checkpoint.
+
+        Raises:
+            StorageError: the files are shorter than they were, or cannot be written.
+        """
+        return cls(folder, position)
+
+    def log(self, step: int, metrics: Sequence[Measure]) -> None:
+        """Appends one line of what the run computed. A step may have several lines.
+
+        Args:
+            step: not below the one before.
+            metrics: numbers by name, in the order in which they are written.
+
+        Raises:
+            StorageError: the disk refuses.
+            ValueError: the step went back, or a name is there twice.
+        """
+        self._append(self._metrics, step, metrics)
+
+    def log_timing(self, step: int, timings: Sequence[Measure]) -> None:
+        """Appends one line of what a clock measured, named with its unit: `update_s`.
+
+        Raises:
+            StorageError, ValueError: as `log`.
+        """
+        self._append(self._timings, step, timings)
+
+    def position(self) -> MetricsPosition:
+        """Where the log stands; what it holds so far is on the disk when this returns.
+
+        Raises:
+            StorageError: the disk refuses.
+        """
+        return MetricsPosition(self._metrics.sync(), self._timings.sync(), self._step)
+
+    def close(self) -> None:
+        """Closes the files; a second call does nothing."""
+        self._metrics.close()
+        self._timings.close()
+        with _refusals(self._folder.tensorboard_dir):
+            self._tensorboard.close()
+
+    def __enter__(self) -> "MetricsLog":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _append(self, file: "_LineFile", step: int, measures: Sequence[Measure]) -> None:
+        if step < self._step:
+            raise ValueError(f"steps never go back: got {step} after {self._step}")
+        file.append(_line(step, measures))
+        self._step = step
+        with _refusals(self._folder.tensorboard_dir):
+            for measure in measures:
+                self._tensorboard.add_scalar(measure.name, float(measure.value), step)
+            self._tensorboard.flush()
+
+
+class Series(NamedTuple):
+    """One metric over the run."""
+
+    steps: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class MetricsTable:
+    """A log as a table: one row per line, one column per metric, NaN where a line has none."""
+
+    steps: NDArray[np.int64]
+    """int64 [lines]."""
+    names: tuple[str, ...]
+    """In the order in which they first appear."""
+    values: NDArray[np.float64]
+    """float64 [lines, names]."""
+
+    def column(self, name: str) -> Series:
+        """One metric, at the steps where it has a number.
+
+        Raises:
+            UnknownNameError: no line has this metric.
+        """
+        if name not in self.names:
+            raise UnknownNameError(
+                f"got metric {name!r}, expected one of: {', '.join(self.names) or 'none'}"
+            )
+        values_T = self.values[:, self.names.index(name)]
+        is_number_T = ~np.isnan(values_T)
+        return Series(self.steps[is_number_T], values_T[is_number_T])
+
+
+def read_metrics(path: Path) -> MetricsTable:
+    """Reads a log, also one that is being written: a last line without its end is passed over.
+
+    Args:
+        path: `metrics.jsonl` or `timings.jsonl` of a run.
+
+    Raises:
+        StorageError: the file cannot be read, or a whole line is not one of a log.
+    """
+    with _refusals(path, "read"):
+        lines = path.read_bytes().split(b"\n")[:-1]
+    rows = [_parsed(path, number, line) for number, line in enumerate(lines, start=1)]
+    names = tuple(dict.fromkeys(measure.name for _, measures in rows for measure in measures))
+    index_of = {name: index for index, name in enumerate(names)}
+    values_TM = np.full((len(rows), len(names)), np.nan)
+    for t, (_, measures) in enumerate(rows):
+        for measure in measures:
+            values_TM[t, index_of[measure.name]] = measure.value
+    return MetricsTable(np.array([step for step, _ in rows], dtype=np.int64), names, values_TM)
+
+
+class _LineFile:
+    """A file that only grows, by whole lines, from a given size on."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        self._path = path
+        with _refusals(path):
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            got = os.fstat(self._descriptor).st_size
+            ends_line = not size or os.pread(self._descriptor, 1, size - 1) == b"\n"
+            if got < size or not ends_line:
+                os.close(self._descriptor)
+                raise StorageError(
+                    f"{path}: got {got} bytes, expected a line to end at byte {size}"
+                )
+            os.ftruncate(self._descriptor, size)
+        self._size = size
+        self._is_open = True
+
+    def append(self, line: bytes) -> None:
+        """Writes one line; where the disk refuses it, the file stays as it was."""
+        with _refusals(self._path):
+            written = 0
+            try:
+                while written < len(line):
+                    at = self._size + written
+                    written += os.pwrite(self._descriptor, line[written:], at)
+            except OSError:
+                os.ftruncate(self._descriptor, self._size)
+                raise
+        self._size += len(line)
+
+    def sync(self) -> int:
+        """The file's size in bytes, all of them on the disk."""
+        with _refusals(self._path):
+            os.fsync(self._descriptor)
+        return self._size
+
+    def close(self) -> None:
+        if self._is_open:
+            self._is_open = False
+            with _refusals(self._path):
+                os.close(self._descriptor)
+
+
+def _line(step: int, measures: Sequence[Measure]) -> bytes:
+    row: dict[str, int | float | None] = {STEP: step}
+    for name, value in measures:
+        if name in row:
+            raise ValueError(f"one number per name and line: got {name!r} twice")
+        row[name] = float(value) if math.isfinite(value) else None
+    return json.dumps(row, allow_nan=False).encode() + b"\n"
+
+
+def _parsed(path: Path, number: int, line: bytes) -> tuple[int, list[Measure]]:
+    try:
+        row = json.loads(line)
+        step = int(row.pop(STEP))
+        return step, [Measure(k, math.nan if v is None else float(v)) for k, v in row.items()]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise StorageError(
+            f'{path}: got line {number} = {line[:40]!r}, expected {{"step": ..., numbers by name}}'
+        ) from None
+
+
+def _summary_writer(folder: Path, purge_step: int) -> "SummaryWriter":
+    """TensorBoard's writer, which makes its viewer forget what was logged from this step on."""
+    # Imported late: it takes seconds, and reading a log needs none of it.
+    from torch.utils.tensorboard.writer import SummaryWriter
+
+    return SummaryWriter(str(folder), purge_step=purge_step)
+
+
+@contextmanager
+def _refusals(path: Path, verb: str = "written") -> Generator[None]:
+    """Turns what a file system can refuse into one line that names the file."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be {verb}: {error.strerror or error}") from error

@@ -1,0 +1,382 @@
+"""λ-PPO: reinforcement learning of thoughts and actions (Zhai et al. 2024, RL4VLM).
+
+One iteration: act, judge, improve. Equation numbers are the paper's.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from forethought.config import PPOConfig
+from forethought.environments.vector import Runner
+from forethought.errors import OffPolicyError
+from forethought.losses.masked_mean import masked_mean
+from forethought.losses.policy import PolicyLoss, clipped_policy_loss
+from forethought.losses.thoughts import thought_scaled_logprobs
+from forethought.losses.value import clipped_value_loss, explained_variance
+from forethought.policies.actor_critic import Scores
+from forethought.policies.batching import (
+    Example,
+    Rows,
+    TokenBatch,
+    build_batch,
+    mark_in_window,
+    place_in_window,
+    plan_rows,
+)
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.rollouts.collector import AnswerSettings, Collected, Collector
+from forethought.rollouts.seeding import Split
+from forethought.rollouts.world import World
+from forethought.targets.gae import trajectory_advantages
+from forethought.targets.normalise import normalise_advantages
+from forethought.training.optim import Updater
+from forethought.training.run import Existing, Run, open_run
+from forethought.training.start import start
+from forethought.training.summary import Stopwatch, summarise_collection
+from forethought.types import Measure, Step
+
+RATIO_TOLERANCE = 1e-3
+"""In fp32, before the first update of an iteration, every ratio is 1 within this."""
+
+
+class Sample(NamedTuple):
+    """One environment step as PPO learns from it."""
+
+    example: Example
+    is_thought: list[bool]
+    """Per completion token: before the `"action"` key?"""
+    old_logprobs: list[float]
+    old_value: float
+    advantage: float
+    value_target: float
+    """GAE's estimate of the discounted return."""
+
+
+class Learner(NamedTuple):
+    """What every part of an iteration works with."""
+
+    policy: HuggingFacePolicy
+    updater: Updater
+    config: PPOConfig
+    run: Run
+
+
+class Statistics(NamedTuple):
+    """Of one iteration's updates, averaged over them."""
+
+    policy_loss: float
+    value_loss: float
+    entropy: float
+    approximate_kl: float
+    clip_fraction: float
+    value_clip_fraction: float
+    gradient_norm: float
+
+
+def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
+    """Trains, and returns the run folder.
+
+    Raises:
+        ForethoughtError: whatever a person can mend; `OffPolicyError` if sampled and
+            recomputed log-probs differ, which would make every ratio wrong.
+    """
+    with open_run(config, existing) as run:
+        slots = run.share_of(config.rollout.slots, "rollout.slots")
+        world, policy = start(config, run, slots=slots, critic=True)
+        updates = config.iterations * config.updates_per_iteration
+        updater = run.make_updater(
+            policy,
+            config.optimizer,
+            total_steps=updates,
+            critic_learning_rate=config.critic_learning_rate,
+        )
+        learner = Learner(policy, updater, config, run)
+        bar = run.bar("ppo", config.total_steps)
+        with world.runner(slots, config.environment.workers) as runner:
+            collector = make_collector(learner, world, runner, on_step=bar.update)
+            for iteration in range(run.steps_done, config.iterations):
+                watch = Stopwatch()
+                collected = collector.collect_steps(
+                    config.rollout.steps_per_iteration // config.rollout.slots
+                )
+                watch.lap("collect_s")
+                samples, deviation = rescore(judge(collected, config, run), learner)
+                watch.lap("rescore_s")
+                statistics = improve(samples, learner, iteration)
+                watch.lap("update_s")
+                measures = [
+                    *summarise_collection(collected, run),
+                    *summarise_critic(samples, run),
+                    *(Measure(name, value) for name, value in statistics._asdict().items()),
+                    Measure("first_ratio_deviation", deviation),
+                ]
+                run.record(iteration + 1, measures, watch.laps)
+                run.keep(collected.trajectories, iteration + 1)
+                bar.set_postfix(success=f"{measures[1].value:.2f}", refresh=False)
+                is_last = iteration + 1 == config.iterations
+                if is_last or (iteration + 1) % config.checkpoint_every == 0:
+                    run.save(policy, updater, step=iteration + 1, cursors=collector.cursors())
+        bar.close()
+        return run.folder.path
+
+
+def make_collector(
+    learner: Learner, world: World, runner: Runner, on_step: Callable[[int], object]
+) -> Collector:
+    """Slots in training episodes, brought back to where a stopped run left them."""
+    policy, _, config, run = learner
+    rollout = config.rollout
+    collector = Collector(
+        environment_id=world.id,
+        runner=runner,
+        policy=policy,
+        prompter=world.prompter,
+        settings=AnswerSettings(rollout.max_new_tokens, rollout.temperature, rollout.on_invalid),
+        split=Split.TRAINING,
+        run_seed=config.seed,
+        bootstraps=True,
+        first_slot=runner.slots * run.process,
+        total_slots=rollout.slots,
+        on_step=partial(on_step, run.processes),
+    )
+    if run.progress is not None:
+        on_step(run.progress.step * rollout.steps_per_iteration)
+        collector.restore(run.progress.cursors[run.process])
+    return collector
+
+
+def judge(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:
+    """Advantages by GAE (truncation bootstraps, termination does not), then normalised
+    over the whole iteration and all processes."""
+    samples: list[Sample] = []
+    for trajectory in collected.trajectories:
+        if trajectory.failure is not None:
+            continue
+        judged = trajectory_advantages(trajectory, gamma=config.gamma, gae_lambda=config.gae_lambda)
+        samples += [
+            to_sample(step, float(advantage), float(value_target))
+            for step, advantage, value_target in zip(
+                trajectory.steps, judged.advantages_T, judged.returns_T, strict=True
+            )
+        ]
+    everyone = run.gather([sample.advantage for sample in samples])
+    normalised = normalise_advantages(np.array(everyone))
+    first = run.offset(len(samples))
+    return [
+        sample._replace(advantage=float(normalised[first + index]))
+        for index, sample in enumerate(samples)
+    ]
+
+
+def to_sample(step: Step, advantage: float, value_target: float) -> Sample:
+    """Ids and spans as they were sampled and parsed; nothing is tokenised again."""
+    completion, split = step.completion, step.action.thought_span.stop
+    assert step.value is not None
+    return Sample(
+        example=Example(step.prompt, completion.token_ids),
+        is_thought=[index < split for index in range(len(completion.token_ids))],
+        old_logprobs=list(completion.logprobs),
+        old_value=step.value,
+        advantage=advantage,
+        value_target=value_target,
+    )
+
+
+def rescore(samples: Sequence[Sample], learner: Learner) -> tuple[list[Sample], float]:
+    """Scores the samples with the weights that acted, as training will score them.
+
+    Returns:
+        The samples with recomputed log-probs and values, so that the first ratio is 1
+        also where sampling rounds differently (bf16); and the largest |ratio - 1|
+        between sampled and recomputed.
+
+    Raises:
+        OffPolicyError: the two differ in fp32: prompt, image, ids or weights are not
+            those of the rollout.
+    """
+    policy, updater, config, run = learner
+    rescored = list(samples)
+    largest = 0.0
+    policy.module.eval()
+    for rows in plan(samples, config):
+        tokens, old = lay_out(samples, rows, policy)
+        with torch.no_grad(), run.accelerator.autocast():
+            scores: Scores = updater.module(tokens, temperature=config.rollout.temperature)
+        result = policy_loss(scores, tokens, old, config)
+        largest = max(largest, float(result.maximum_deviation))
+        assert scores.values_B is not None
+        for position, index in enumerate(chain.from_iterable(rows)):
+            logprobs_T = scores.logprobs_BT[position][tokens.mask_BT[position]]
+            rescored[index] = samples[index]._replace(
+                old_logprobs=logprobs_T.tolist(), old_value=float(scores.values_B[position])
+            )
+    largest = max(run.gather([largest]))
+    if config.compute.precision == "fp32" and largest > RATIO_TOLERANCE:
+        raise OffPolicyError(
+            f"before the first update a ratio is off 1 by {largest:.2g} — expected at most "
+            f"{RATIO_TOLERANCE:g}: the recomputed log-probs are not those that were sampled"
+        )
+    return rescored, largest
+
+
+def improve(samples: Sequence[Sample], learner: Learner, iteration: int) -> Statistics:
+    """Epochs of optimiser steps over shuffled batches.
+
+    Batches are drawn from the samples of all processes; each process does its own ones.
+    """
+    policy, updater, config, run = learner
+    # Dropout would make the ratio noise; training mode is only for checkpointing's sake.
+    policy.module.train(config.compute.gradient_checkpointing)
+    sizes = run.gather([len(sample.old_logprobs) for sample in samples])
+    first = run.offset(len(samples))
+    totals = torch.zeros(len(Statistics._fields) - 1)
+    norms: list[float] = []
+    for epoch in range(config.epochs):
+        order = np.random.default_rng([config.seed, iteration, epoch]).permutation(len(sizes))
+        for batch in np.split(order, range(config.batch_size, len(order), config.batch_size)):
+            mine = [samples[i - first] for i in batch if first <= i < first + len(samples)]
+            whole = BatchSize(steps=len(batch), tokens=sum(sizes[i] for i in batch))
+            norms.append(updater.step(micro_losses(mine, whole, totals, learner)))
+    policy.weights_changed()
+    means = run.sum(totals) / len(norms)
+    return Statistics(*means.tolist(), gradient_norm=float(np.mean(norms)))
+
+
+class BatchSize(NamedTuple):
+    """Of a global batch, over all processes."""
+
+    steps: int
+    tokens: int
+
+
+def micro_losses(
+    samples: Sequence[Sample], whole: BatchSize, totals: Tensor, learner: Learner
+) -> list[Callable[[], Tensor]]:
+    """One function per micro-batch, giving its part of the global batch's loss.
+
+    Args:
+        samples: this process's part of the batch.
+        whole: the global batch's size.
+        totals: the parts' statistics are added to it, in the order of `Statistics`.
+    """
+    policy, updater, config, run = learner
+
+    def part(rows: Rows) -> Tensor:
+        tokens, old = lay_out(samples, rows, policy)
+        with run.accelerator.autocast():
+            scores: Scores = updater.module(
+                tokens,
+                temperature=config.rollout.temperature,
+                entropy_gradient=config.entropy_coefficient > 0,
+            )
+        assert scores.values_B is not None
+        policy_part = policy_loss(scores, tokens, old, config)
+        value_part = clipped_value_loss(
+            values_B=scores.values_B,
+            old_values_B=old.values_B,
+            returns_B=old.value_targets_B,
+            clip=config.clip,
+            mask_B=None,
+        )
+        entropy = masked_mean(values=scores.entropies_BT, mask=tokens.mask_BT)
+        by_step, by_token = (
+            len(tokens.mask_BT) / whole.steps,
+            int(tokens.mask_BT.sum()) / whole.tokens,
+        )
+        by_ratio = by_step if config.ratio == "step" else by_token
+        totals.add_(
+            torch.stack(
+                [
+                    policy_part.loss.detach() * by_ratio,
+                    value_part.loss.detach() * by_step,
+                    entropy.detach() * by_token,
+                    policy_part.approximate_kl * by_ratio,
+                    policy_part.clip_fraction * by_ratio,
+                    value_part.clip_fraction * by_step,
+                ]
+            ).cpu()
+        )
+        return (
+            by_ratio * policy_part.loss
+            + by_step * config.value_coefficient * value_part.loss
+            - by_token * config.entropy_coefficient * entropy
+        )
+
+    return [partial(part, rows) for rows in plan(samples, config)]
+
+
+class Old(NamedTuple):
+    """What was known before the update, in the layout of a `TokenBatch`."""
+
+    logprobs_BT: Tensor
+    thought_mask_BT: Tensor
+    values_B: Tensor
+    advantages_B: Tensor
+    value_targets_B: Tensor
+
+
+def plan(samples: Sequence[Sample], config: PPOConfig) -> list[Rows]:
+    """Micro-batches of rows; steps taken in equal states share a row."""
+    return plan_rows([sample.example for sample in samples], config.compute.micro_batch_tokens)
+
+
+def lay_out(
+    samples: Sequence[Sample], rows: Rows, policy: HuggingFacePolicy
+) -> tuple[TokenBatch, Old]:
+    """The tensors of one micro-batch, on the policy's device."""
+    examples = [[samples[index].example for index in row] for row in rows]
+    tokens = build_batch(examples, policy.encoder)
+    chosen = [samples[index] for row in rows for index in row]
+    old = Old(
+        place_in_window(tokens, [sample.old_logprobs for sample in chosen]),
+        mark_in_window(tokens, [sample.is_thought for sample in chosen]),
+        torch.tensor([sample.old_value for sample in chosen]),
+        torch.tensor([sample.advantage for sample in chosen]),
+        torch.tensor([sample.value_target for sample in chosen]),
+    )
+    return tokens.to(policy.device), Old(*(tensor.to(policy.device) for tensor in old))
+
+
+def policy_loss(scores: Scores, tokens: TokenBatch, old: Old, config: PPOConfig) -> PolicyLoss:
+    """Clipped loss on λ-scaled log-probs (Eq. 4.3), the same λ on both sides of the ratio."""
+    new_BT, old_BT = (
+        thought_scaled_logprobs(
+            logprobs_BT=logprobs_BT,
+            thought_mask_BT=old.thought_mask_BT,
+            action_mask_BT=tokens.mask_BT & ~old.thought_mask_BT,
+            thought_weight=config.thought_weight,
+        )
+        for logprobs_BT in (scores.logprobs_BT, old.logprobs_BT)
+    )
+    if config.ratio == "step":
+        return clipped_policy_loss(
+            logprobs=new_BT.sum(1),
+            old_logprobs=old_BT.sum(1),
+            advantages=old.advantages_B,
+            mask=None,
+            clip=config.clip,
+        )
+    return clipped_policy_loss(
+        logprobs=new_BT,
+        old_logprobs=old_BT,
+        advantages=old.advantages_B[:, None].expand_as(new_BT),
+        mask=tokens.mask_BT,
+        clip=config.clip,
+    )
+
+
+def summarise_critic(samples: Sequence[Sample], run: Run) -> list[Measure]:
+    """How much of the returns the critic foresaw, over all processes."""
+    explained = explained_variance(
+        values_B=torch.tensor(run.gather([sample.old_value for sample in samples])),
+        returns_B=torch.tensor(run.gather([sample.value_target for sample in samples])),
+        mask_B=None,
+    )
+    return [Measure("explained_variance", float(explained))]

@@ -1,0 +1,204 @@
+"""The surroundings of a training loop: folder, log, checkpoints, processes, progress bar."""
+
+import os
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NoReturn, TypeVar
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import DistributedType, gather_object
+from tqdm import tqdm
+
+from forethought.config import ComputeConfig, OptimizerConfig
+from forethought.config_file import AnyConfig, dump_config
+from forethought.errors import ConfigError
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.rollouts.collector import Cursor
+from forethought.rollouts.store import write_shard
+from forethought.runs.checkpoints import newest_checkpoint, write_checkpoint
+from forethought.runs.metrics import MetricsLog
+from forethought.runs.run_folder import RunFolder, write_text
+from forethought.training.optim import Updater
+from forethought.training.state import Progress, load_optimizer, load_progress, save_state
+from forethought.types import Measure, Trajectory
+
+T = TypeVar("T")
+Existing = Literal["refuse", "resume", "overwrite"]
+_SUPPORTED = (DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU)
+
+
+@dataclass
+class Run:
+    """One training run as each of its processes sees it; the first alone writes."""
+
+    folder: RunFolder
+    accelerator: Accelerator
+    checkpoint: Path | None
+    """Where to go on from, or None for a run that starts."""
+    log: MetricsLog | None
+    """Of the first process."""
+
+    @property
+    def process(self) -> int:
+        """Number of this process, from 0."""
+        return self.accelerator.process_index
+
+    @property
+    def processes(self) -> int:
+        return self.accelerator.num_processes
+
+    @property
+    def steps_done(self) -> int:
+        """Rounds of the training loop that need not be done again."""
+        return 0 if self.progress is None else self.progress.step
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far the run had come when it was stopped."""
+        return None if self.checkpoint is None else load_progress(self.checkpoint)
+
+    def record(
+        self, step: int, metrics: Sequence[Measure], timings: Sequence[Measure] = ()
+    ) -> None:
+        """Appends to the log: what was computed, and, apart, what a clock measured."""
+        if self.log is not None:
+            self.log.log(step, metrics)
+            self.log.log_timing(step, timings)
+
+    def save(
+        self,
+        policy: HuggingFacePolicy,
+        updater: Updater,
+        *,
+        step: int,
+        cursors: Sequence[Cursor] = (),
+    ) -> None:
+        """Writes a checkpoint from which this run, killed, continues bit for bit."""
+        per_process = self.gather([tuple(cursors)])
+        if self.log is None:
+            return
+        progress = Progress(
+            step=step,
+            updates=updater.steps,
+            metrics=self.log.position(),
+            cursors=tuple(per_process),
+        )
+        write_checkpoint(
+            self.folder.checkpoints_dir,
+            step,
+            lambda folder: save_state(folder, policy=policy, updater=updater, progress=progress),
+        )
+
+    def make_updater(
+        self,
+        policy: HuggingFacePolicy,
+        config: OptimizerConfig,
+        *,
+        total_steps: int,
+        critic_learning_rate: float | None = None,
+    ) -> Updater:
+        """An optimiser for the policy, put back to the checkpoint if there is one."""
+        updater = Updater(
+            module=policy.module,
+            accelerator=self.accelerator,
+            config=config,
+            total_steps=total_steps,
+            critic_learning_rate=critic_learning_rate,
+        )
+        if self.checkpoint is not None:
+            load_optimizer(self.checkpoint, updater, load_progress(self.checkpoint))
+        return updater
+
+    def keep(self, trajectories: Sequence[Trajectory], step: int) -> None:
+        """Stores what was played, one shard per round and process."""
+        name = f"step_{step:06d}_process_{self.process}.parquet"
+        write_shard(self.folder.trajectories_dir / name, trajectories)
+
+    def share_of(self, number: int, name: str) -> int:
+        """This process's equal part of a number that is set for all of them.
+
+        Raises:
+            ConfigError: it cannot be divided.
+        """
+        if number % self.processes:
+            raise ConfigError(
+                f"{name} is {number} — expected a multiple of the number of processes, "
+                f"{self.processes}"
+            )
+        return number // self.processes
+
+    def offset(self, count: int) -> int:
+        """How many items the processes before this one hold, if this one holds `count`."""
+        return sum(self.gather([count])[: self.process])
+
+    def gather(self, items: list[T]) -> list[T]:
+        """Every process's items, in the order of the processes, on every process."""
+        if self.processes == 1:
+            return items
+        return gather_object(items)
+
+    def sum(self, numbers: torch.Tensor) -> torch.Tensor:
+        """Elementwise over processes."""
+        if self.processes == 1:
+            return numbers
+        summed = self.accelerator.reduce(numbers.to(self.accelerator.device), reduction="sum")
+        assert isinstance(summed, torch.Tensor)
+        return summed.cpu()
+
+    def bar(self, description: str, total: int) -> "tqdm[NoReturn]":
+        """A progress bar on stderr, of the first process alone."""
+        quiet = not self.accelerator.is_main_process
+        interval = 0.2 if sys.stderr.isatty() else 20.0
+        return tqdm(total=total, desc=description, mininterval=interval, disable=quiet)
+
+
+@contextmanager
+def open_run(config: AnyConfig, existing: Existing) -> Generator[Run]:
+    """Makes or takes up the run folder and holds its lock until the end.
+
+    Raises:
+        RunFolderError: a run is there already, or is being written.
+        CheckpointError: to be resumed, but its newest checkpoint is damaged.
+    """
+    accelerator = start_processes(config.compute)
+    with ExitStack() as stack:
+        path = Path(config.output)
+        if accelerator.is_main_process:
+            folder = RunFolder.create(path, existing=existing)
+            stack.enter_context(folder.lock())
+            write_text(folder.config_path, dump_config(config))
+            folder.write_environment(torch_threads=torch.get_num_threads())
+        accelerator.wait_for_everyone()
+        folder = RunFolder.open(path)
+        checkpoint = newest_checkpoint(folder.checkpoints_dir) if existing == "resume" else None
+        log = None
+        if accelerator.is_main_process:
+            log = stack.enter_context(
+                MetricsLog.create(folder)
+                if checkpoint is None
+                else MetricsLog.resume(folder, load_progress(checkpoint).metrics)
+            )
+        yield Run(folder, accelerator, checkpoint, log)
+
+
+def start_processes(config: ComputeConfig) -> Accelerator:
+    """Joins the processes of `accelerate launch`, or stands alone; sets the CPU threads.
+
+    Raises:
+        ConfigError: a launch strategy that this version cannot checkpoint.
+    """
+    cores = len(os.sched_getaffinity(0))
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    torch.set_num_threads(config.threads or max(1, cores // local))
+    precision = "no" if config.precision == "fp32" else config.precision
+    accelerator = Accelerator(mixed_precision=precision)
+    if accelerator.distributed_type not in _SUPPORTED:
+        raise ConfigError(
+            f"accelerate launched {accelerator.distributed_type.value} — this version supports "
+            "one process, or data parallelism (MULTI_GPU, MULTI_CPU), with LoRA for large models"
+        )
+    return accelerator

@@ -1,0 +1,140 @@
+"""Supervised fine-tuning: learn to answer as the expert does."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from forethought.config import SFTConfig
+from forethought.errors import ConfigError
+from forethought.losses.cross_entropy import token_mean_cross_entropy
+from forethought.policies.batching import Example, Rows, build_batch, plan_rows
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.rollouts.store import read_shard, read_shards
+from forethought.rollouts.world import World
+from forethought.training.optim import Updater
+from forethought.training.run import Existing, Run, open_run
+from forethought.training.start import demonstrations, start
+from forethought.types import Measure, Step
+
+
+def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
+    """Trains, and returns the run folder.
+
+    Raises:
+        ForethoughtError: whatever a person can mend: settings, model, data, disk.
+    """
+    with open_run(config, existing) as run:
+        world, policy = start(config, run, slots=1, critic=False)
+        examples = load_examples(config, world, policy)
+        total = updates_in_all(config, len(examples))
+        updater = run.make_updater(policy, config.optimizer, total_steps=total)
+        bar = run.bar("sft", total)
+        bar.update(updater.steps)
+        while updater.steps < total:
+            started = perf_counter()
+            chosen = batch_indices(config, len(examples), updater.steps)
+            batch = [examples[index] for index in chosen]
+            loss, norm = update(batch, policy, updater, run, config.compute.micro_batch_tokens)
+            tokens = sum(example.length for example in batch)
+            run.record(
+                updater.steps,
+                [Measure("loss", loss), Measure("gradient_norm", norm)],
+                [Measure("tokens_per_s", tokens / (perf_counter() - started))],
+            )
+            bar.update()
+            bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
+            if updater.steps % config.checkpoint_every == 0 or updater.steps == total:
+                run.save(policy, updater, step=updater.steps)
+        bar.close()
+        return run.folder.path
+
+
+def update(
+    batch: Sequence[Example],
+    policy: HuggingFacePolicy,
+    updater: Updater,
+    run: Run,
+    micro_batch_tokens: int,
+) -> tuple[float, float]:
+    """One optimiser step on a global batch; this process does its share of the rows.
+
+    Returns:
+        Loss of the global batch (nats per token) and norm of its gradient.
+    """
+    policy.module.train()
+    answer_tokens = sum(len(example.completion_ids) for example in batch)
+    mine = batch[run.process :: run.processes]
+    parts: list[Tensor] = []
+
+    def part(rows: Rows) -> Tensor:
+        examples = [[mine[index] for index in row] for row in rows]
+        tokens = build_batch(examples, policy.encoder).to(policy.device)
+        with run.accelerator.autocast():
+            scores = updater.module(tokens)
+        result = token_mean_cross_entropy(logprobs_BT=scores.logprobs_BT, mask_BT=tokens.mask_BT)
+        share = result.loss * result.token_count / answer_tokens
+        parts.append(share.detach())
+        return share
+
+    losses: list[Callable[[], Tensor]] = [
+        partial(part, rows) for rows in plan_rows(mine, micro_batch_tokens)
+    ]
+    norm = updater.step(losses)
+    policy.weights_changed()
+    return float(run.sum(torch.stack(parts).sum())), norm
+
+
+def load_examples(config: SFTConfig, world: World, policy: HuggingFacePolicy) -> list[Example]:
+    """Prompts and answers: from stored trajectories, or from the world's expert.
+
+    Raises:
+        ConfigError: the stored trajectories hold no valid answer.
+    """
+    if config.data is None:
+        steps = chain.from_iterable(t.steps for t in demonstrations(world, config))
+        return [to_example(s, policy) for s in islice(steps, config.demonstrations)]
+    path = Path(config.data)
+    trajectories = read_shards(path) if path.is_dir() else read_shard(path)
+    steps = chain.from_iterable(trajectory.steps for trajectory in trajectories)
+    examples = [to_example(step, policy) for step in steps if step.action.is_valid]
+    if not examples:
+        raise ConfigError(f"data: {path} holds no step with a valid answer")
+    return examples
+
+
+def to_example(step: Step, policy: HuggingFacePolicy) -> Example:
+    """A step as training data.
+
+    Ids that a model sampled are kept as they are; the text is tokenised only where there
+    are none (an expert wrote it), or where they are those of another tokenizer.
+    """
+    prompt = policy.prompt(step.prompt.messages)
+    sampled = step.completion.token_ids
+    if sampled and prompt.token_ids == step.prompt.token_ids:
+        return Example(prompt, sampled)
+    return Example(prompt, policy.encoder.tokenise_answer(step.completion.text))
+
+
+def updates_in_all(config: SFTConfig, examples: int) -> int:
+    """Optimiser steps of the whole run; at least one."""
+    return max(1, round(config.epochs * examples / config.batch_size))
+
+
+def batch_indices(config: SFTConfig, examples: int, update_index: int) -> list[int]:
+    """Which examples the n-th update learns from: each epoch shuffles anew.
+
+    A function of the seed alone, so a resumed run sees what it would have seen.
+    """
+    first = update_index * config.batch_size
+    positions = range(first, first + config.batch_size)
+    shuffled = {
+        epoch: np.random.default_rng([config.seed, epoch]).permutation(examples)
+        for epoch in {position // examples for position in positions}
+    }
+    return [int(shuffled[p // examples][p % examples]) for p in positions]

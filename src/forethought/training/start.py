@@ -1,0 +1,89 @@
+"""What a run starts with: the world, and a policy made from nothing or loaded."""
+
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from forethought.config import LoraConfig, PPOConfig, SFTConfig
+from forethought.policies.actor_critic import ValueHead
+from forethought.policies.huggingface import HuggingFacePolicy, load_value_head
+from forethought.policies.loading import LoadedModel, load_pretrained
+from forethought.policies.lora import add_lora
+from forethought.policies.tiny import IMAGE_SIZE, make_tiny
+from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.seeding import Split, episode_seed
+from forethought.rollouts.world import World, open_world
+from forethought.runs.sources import TINY, model_source
+from forethought.training.run import Run
+from forethought.types import Trajectory
+
+TOKENIZER_EPISODES = 300
+"""Expert episodes on whose text the tiny model's tokenizer is trained."""
+
+
+class Start(NamedTuple):
+    world: World
+    policy: HuggingFacePolicy
+
+
+def start(config: SFTConfig | PPOConfig, run: Run, *, slots: int, critic: bool) -> Start:
+    """Opens the world and makes the policy: from the run's checkpoint where it goes on.
+
+    Args:
+        slots: completions generated at a time by this process.
+        critic: whether the policy judges states, too.
+
+    Raises:
+        ForethoughtError: a world, option, model or checkpoint that is not there.
+    """
+    source = str(run.checkpoint) if run.checkpoint else config.model
+    folder = model_source(source)
+    if source == TINY:
+        world = open_world(config.environment, config.prompt, default_image_size=IMAGE_SIZE)
+        loaded = make_tiny(texts_of(world, config), seed=config.seed)
+    else:
+        # Frozen weights may be coarse; trained ones are kept in fp32.
+        halved = config.compute.precision == "bf16" and bool(config.lora.components)
+        loaded = load_pretrained(folder, dtype=torch.bfloat16 if halved else torch.float32)
+        world = open_world(
+            config.environment, config.prompt, default_image_size=loaded.preferred_image_size
+        )
+    loaded = _adapted(loaded, config.lora)
+    if config.compute.gradient_checkpointing:
+        loaded.model.gradient_checkpointing_enable({"use_reentrant": False})
+        loaded.model.enable_input_require_grads()
+    head = None
+    if critic:
+        width = loaded.model.config.get_text_config().hidden_size
+        fresh = ValueHead(width, generator=torch.Generator().manual_seed(config.seed))
+        head = load_value_head(Path(folder), width) or fresh
+    policy = HuggingFacePolicy(loaded, slots=slots, value_head=head)
+    policy.module.to(run.accelerator.device)
+    return Start(world, policy)
+
+
+def demonstrations(world: World, config: SFTConfig | PPOConfig) -> Iterable[Trajectory]:
+    """The expert's episodes, without end."""
+    environment = world.factory()
+    seeds = (episode_seed(Split.DEMONSTRATION, config.seed, index) for index in range(2**31))
+    answer = expert_answer(config.prompt.format)
+    return play(world.id, environment, world.prompter, answer, seeds)
+
+
+def texts_of(world: World, config: SFTConfig | PPOConfig) -> list[str]:
+    """What is said in this world: prompts and expert answers."""
+    texts: list[str] = []
+    for trajectory in islice(demonstrations(world, config), TOKENIZER_EPISODES):
+        for step in trajectory.steps:
+            texts += [message.text for message in step.prompt.messages]
+            texts.append(step.completion.text)
+    return texts
+
+
+def _adapted(loaded: LoadedModel, config: LoraConfig) -> LoadedModel:
+    if not config.components or loaded.adapter is not None:
+        return loaded
+    return loaded._replace(adapter=add_lora(loaded.model, config))

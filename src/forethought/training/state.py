@@ -1,0 +1,97 @@
+"""Everything that must survive a kill, as files: weights, optimiser, randomness, progress."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from forethought.errors import CheckpointError
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.rollouts.collector import Cursor
+from forethought.runs.metrics import MetricsPosition
+from forethought.runs.sources import MODEL_DIR
+from forethought.training.optim import Updater
+
+_OPTIMIZER = "optimizer.safetensors"
+_RANDOMNESS = "randomness.safetensors"
+_PROGRESS = "progress.json"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come. What is not here follows from the settings and the seed."""
+
+    step: int
+    """Rounds of the training loop: optimiser steps (SFT) or iterations (PPO)."""
+    updates: int
+    """Optimiser steps."""
+    metrics: MetricsPosition
+    """Where the metrics stood: what was logged later is taken back."""
+    cursors: tuple[tuple[Cursor, ...], ...] = ()
+    """Per process, per slot: where its episode stands."""
+
+
+def save_state(
+    folder: Path, *, policy: HuggingFacePolicy, updater: Updater, progress: Progress
+) -> None:
+    """Writes all of it into a folder that will become a checkpoint."""
+    policy.save(folder / MODEL_DIR)
+    save_file(_optimizer_tensors(updater), folder / _OPTIMIZER)
+    save_file(_random_states(), folder / _RANDOMNESS)
+    (folder / _PROGRESS).write_text(json.dumps(asdict(progress)) + "\n", encoding="utf-8")
+
+
+def load_progress(checkpoint: Path) -> Progress:
+    """Reads how far the run had come."""
+    content: dict[str, Any] = json.loads((checkpoint / _PROGRESS).read_text(encoding="utf-8"))
+    content["metrics"] = MetricsPosition(**content["metrics"])
+    content["cursors"] = tuple(
+        tuple(Cursor(episode, tuple(actions), total) for episode, actions, total in slots)
+        for slots in content["cursors"]
+    )
+    return Progress(**content)
+
+
+def load_optimizer(checkpoint: Path, updater: Updater, progress: Progress) -> None:
+    """Puts the optimiser and torch's generators back to where they were.
+
+    Raises:
+        CheckpointError: the checkpoint trained other parameters than this run does.
+    """
+    saved = load_file(checkpoint / _OPTIMIZER)
+    expected = {f"{name}/exp_avg" for name in updater.trained}
+    found = {key for key in saved if key.endswith("/exp_avg")}
+    if expected != found:
+        example = sorted(expected ^ found)[0].removesuffix("/exp_avg")
+        raise CheckpointError(
+            f"{checkpoint}: trained other parameters than this run, {example} for one — "
+            "resume with the settings that the run was started with"
+        )
+    for name, parameter in updater.trained.items():
+        updater.optimizer.state[parameter] = {
+            key: saved[f"{name}/{key}"].to("cpu" if key == "step" else parameter.device)
+            for key in ("step", "exp_avg", "exp_avg_sq")
+        }
+    updater.steps = progress.updates
+    states = load_file(checkpoint / _RANDOMNESS)
+    torch.set_rng_state(states["cpu"])
+    if torch.cuda.is_available() and "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"])
+
+
+def _optimizer_tensors(updater: Updater) -> dict[str, torch.Tensor]:
+    return {
+        f"{name}/{key}": tensor
+        for name, parameter in updater.trained.items()
+        for key, tensor in updater.optimizer.state[parameter].items()
+    }
+
+
+def _random_states() -> dict[str, torch.Tensor]:
+    states = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        states["cuda"] = torch.cuda.get_rng_state()
+    return states

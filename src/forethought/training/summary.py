@@ -1,0 +1,72 @@
+"""What an iteration of acting looked like, as numbers for the log."""
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from forethought.rollouts.collector import Collected
+from forethought.training.run import Run
+from forethought.types import Measure, Step
+
+
+class Stopwatch:
+    """Wall-clock seconds between laps, for the log of timings."""
+
+    def __init__(self) -> None:
+        self.laps: list[Measure] = []
+        self._last = perf_counter()
+
+    def lap(self, name: str) -> None:
+        """Ends a lap and names it."""
+        now = perf_counter()
+        self.laps.append(Measure(name, now - self._last))
+        self._last = now
+
+
+class StepSummary(NamedTuple):
+    """What is averaged over steps."""
+
+    mean_reward: float
+    invalid_rate: float
+    completion_tokens: float
+    thought_logprob: float
+    """Sum over the thought tokens, nats, as sampled."""
+    action_logprob: float
+
+
+def summarise_step(step: Step) -> StepSummary:
+    logprobs, split = step.completion.logprobs, step.action.thought_span.stop
+    return StepSummary(
+        mean_reward=step.reward,
+        invalid_rate=float(not step.action.is_valid),
+        completion_tokens=len(logprobs),
+        thought_logprob=sum(logprobs[:split]),
+        action_logprob=sum(logprobs[split:]),
+    )
+
+
+def summarise_collection(collected: Collected, run: Run) -> list[Measure]:
+    """Episodes and steps of one iteration, over all processes."""
+    episodes = run.gather(collected.episodes)
+    trajectories = collected.trajectories
+    steps = run.gather([summarise_step(step) for t in trajectories for step in t.steps])
+    failures = run.gather([t.failure for t in trajectories if t.failure is not None])
+    averages = np.array(steps, dtype=np.float64).mean(axis=0)
+    return [
+        Measure("episodes", len(episodes)),
+        Measure("success_rate", _mean([float(episode.success) for episode in episodes])),
+        Measure("mean_return", _mean([episode.total_reward for episode in episodes])),
+        Measure("mean_episode_steps", _mean([float(episode.steps) for episode in episodes])),
+        Measure("environment_failures", len(failures)),
+        *(
+            Measure(name, float(value))
+            for name, value in zip(StepSummary._fields, averages, strict=True)
+        ),
+    ]
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Not a number where there are none: the log then has a gap."""
+    return float(np.mean(values)) if values else float("nan")

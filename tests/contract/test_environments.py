@@ -1,0 +1,91 @@
+"""Every shipped world keeps Gymnasium's contract and ours, under every option."""
+
+from functools import partial
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from forethought.environments import find_environment, list_environments, make_environment
+from forethought.environments.check import check_environment
+
+VARIANTS: list[tuple[str, dict[str, Any]]] = [
+    ("NumberLine", {}),
+    ("NumberLine", {"image_size": 64, "max_position": 1}),
+    ("NumberLine", {"image_size": 48, "max_position": 99}),
+    ("NumberLine", {"image_size": 64, "rules": "reference"}),
+    ("EZPoints", {}),
+    ("EZPoints", {"image_size": 48}),
+    ("EZPoints", {"image_size": 64, "rules": "reference"}),
+    ("Points24", {}),
+    ("Points24", {"image_size": 64, "faces_as_ten": False}),
+    ("Blackjack", {}),
+    ("Blackjack", {"image_size": 64, "natural": True}),
+    ("Blackjack", {"image_size": 48, "rules": "reference"}),
+    ("Bandit", {}),
+    ("Bandit", {"arms": 26}),
+]
+
+
+@pytest.mark.parametrize(("name", "options"), VARIANTS)
+def test_ours(name: str, options: dict[str, Any]) -> None:
+    check_environment(partial(make_environment, name, **options), episodes=15)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("faces_as_ten", [True, False])
+def test_ours_points24_by_the_reference(faces_as_ten: bool) -> None:
+    options = {"rules": "reference", "faces_as_ten": faces_as_ten, "image_size": 64}
+    check_environment(partial(make_environment, "Points24", **options), episodes=30)
+
+
+@pytest.mark.parametrize(("name", "options"), VARIANTS)
+def test_gymnasiums(name: str, options: dict[str, Any]) -> None:
+    if name != "Bandit":
+        options = {**options, "render_mode": "rgb_array"}
+    environment = gymnasium.make(find_environment(name).id, **options)
+    check_env(environment.unwrapped)
+    environment.close()
+
+
+@pytest.mark.parametrize("spec", list_environments(), ids=lambda spec: spec.name)
+def test_both_sides_play_the_same_game(spec: Any) -> None:
+    """`reset` and `step` are thin adapters over `restart` and `act`."""
+    words = make_environment(spec.name)
+    numbers = gymnasium.make(spec.id)
+    assert words.actions is not None
+    for seed in range(20):
+        observation = words.restart(seed)
+        array, info = numbers.reset(seed=seed)
+        assert info == {}
+        ended = False
+        for index in np.random.default_rng(seed).integers(len(words.actions), size=100):
+            picture = array["image"] if isinstance(array, dict) else array
+            if observation.image is not None:
+                assert np.array_equal(picture, observation.image)
+            if isinstance(array, dict):
+                assert array["formula"] == observation.text
+            if ended:
+                break
+            transition = words.act(words.actions[index])
+            observation = words.observation()
+            array, *rest, info = numbers.step(index)
+            assert tuple(rest) == transition
+            assert info == {"success": words.success()}
+            ended = transition.terminated or transition.truncated
+        assert ended
+    numbers.close()
+
+
+def test_an_unseeded_reset_goes_on_with_the_generator() -> None:
+    """As Gymnasium asks: only the first reset of a run is seeded."""
+    environment = gymnasium.make("forethought/Points24-v0", image_size=48)
+    runs: list[list[bytes]] = []
+    for _ in range(2):
+        first, _ = environment.reset(seed=1)
+        second, _ = environment.reset()
+        runs.append([first["image"].tobytes(), second["image"].tobytes()])
+    assert runs[0] == runs[1]
+    assert runs[0][0] != runs[0][1]

@@ -1,0 +1,137 @@
+"""Blackjack with a stacked deck: every way a game can end."""
+
+import pytest
+
+from forethought.environments.cards.blackjack import LIMIT_STEPS, Blackjack
+from forethought.environments.cards.deck import ACE, KING, TEN, Card
+
+A, T, K = ACE, TEN, KING
+
+
+def stacked(
+    monkeypatch: pytest.MonkeyPatch,
+    ranks: list[int],
+    *,
+    rules: str = "paper",
+    natural: bool = False,
+) -> Blackjack:
+    """A world that deals these ranks: two to the dealer, two to the player, then as drawn."""
+    world = Blackjack(rules, image_size=64, natural=natural)  # type: ignore[arg-type]
+    cards = iter([Card(rank, index % 4) for index, rank in enumerate(ranks)])
+    monkeypatch.setattr(world, "_draw", lambda: next(cards))
+    world.restart(0)
+    return world
+
+
+@pytest.mark.parametrize(
+    ("ranks", "actions", "reward"),
+    [
+        pytest.param([T, 7, T, 8], ["stand"], +1.0, id="18 against 17"),
+        pytest.param([T, 8, T, 8], ["stand"], 0.0, id="18 against 18"),
+        pytest.param([T, 9, T, 8], ["stand"], -1.0, id="18 against 19"),
+        pytest.param([T, 6, T, 2, K], ["stand"], +1.0, id="the dealer must draw at 16 and busts"),
+        pytest.param([A, 6, T, 8], ["stand"], +1.0, id="the dealer stands on soft 17"),
+        pytest.param([A, 5, T, 8, T, 2], ["stand"], 0.0, id="soft 16 becomes hard 16, then 18"),
+        pytest.param([T, 7, T, 6, K], ["hit"], -1.0, id="bust ends the game at once"),
+        pytest.param([T, 8, A, 5, T, 5], ["hit", "hit", "stand"], +1.0, id="soft 16, hard 16, 21"),
+        pytest.param([T, 8, 5, 6, K], ["hit", "stand"], +1.0, id="21 by a hit"),
+        pytest.param([T, A, A, K], ["stand"], 0.0, id="naturals draw"),
+        pytest.param([T, 8, A, K], ["stand"], +1.0, id="a natural pays 1 by default"),
+    ],
+)
+def test_ends(
+    monkeypatch: pytest.MonkeyPatch, ranks: list[int], actions: list[str], reward: float
+) -> None:
+    world = stacked(monkeypatch, ranks)
+    for action in actions[:-1]:
+        assert world.act(action) == (0.0, False, False)
+    assert world.act(actions[-1]) == (reward, True, False)
+    assert world.success() == (reward > 0)
+    with pytest.raises(RuntimeError, match="over"):
+        world.act("hit")
+
+
+@pytest.mark.parametrize(
+    ("rules", "ranks", "actions", "reward"),
+    [
+        pytest.param("paper", [T, 8, A, K], ["stand"], 1.5, id="a natural that wins pays 1.5"),
+        pytest.param("paper", [T, 8, 5, 6, T], ["hit", "stand"], 1.0, id="21 of three is none"),
+        pytest.param("paper", [T, A, A, K], ["stand"], 0.0, id="a draw pays nothing"),
+        pytest.param("reference", [T, 8, A, K], ["stand"], 1.0, id="dead code in the reference"),
+    ],
+)
+def test_natural_option(
+    monkeypatch: pytest.MonkeyPatch,
+    rules: str,
+    ranks: list[int],
+    actions: list[str],
+    reward: float,
+) -> None:
+    world = stacked(monkeypatch, ranks, rules=rules, natural=True)
+    assert [world.act(action) for action in actions][-1].reward == reward
+
+
+def test_the_longest_game_of_valid_actions_is_never_truncated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = stacked(monkeypatch, [T, 7] + [A] * 21 + [A])
+    for _ in range(19):
+        assert world.act("hit") == (0.0, False, False)
+    assert world.act("hit") == (-1.0, True, False)
+
+
+def test_nonsense_costs_and_ends_after_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = stacked(monkeypatch, [T, 7, T, 8])
+    key = world.observation().state_key
+    for _ in range(LIMIT_STEPS - 1):
+        assert world.act("Hit!") == (-1.0, False, False)
+    assert world.act("Hit!") == (-1.0, False, True)
+    assert world.observation().state_key == key
+
+
+def test_a_win_after_nonsense_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = stacked(monkeypatch, [T, 7, T, 8])
+    world.act("double down")
+    assert world.act("stand") == (1.0, True, False)
+    assert not world.success()
+
+
+def test_the_hidden_card_shows_nowhere_before_standing(monkeypatch: pytest.MonkeyPatch) -> None:
+    low, high = (stacked(monkeypatch, [T, hidden, 5, 6, T]) for hidden in (7, K))
+    assert low.observation().state_key == high.observation().state_key == "100 | 52 63"
+    assert (low.render() == high.render()).all()
+    low.act("stand")
+    high.act("stand")
+    assert low.observation().state_key == "100 71 | 52 63"
+    assert (low.render() != high.render()).any()
+    infos = [Blackjack().reset(seed=0)[1], Blackjack().reset(seed=1)[1]]
+    assert infos == [{}, {}]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "action", "thoughts"),
+    [
+        ([8, K, T, 3], "hit", "I have 13 points and the dealer shows 8, I choose hit"),
+        ([A, K, A, 6], "hit", "I have soft 17 points and the dealer shows A, I choose hit"),
+        ([K, 2, T, K], "stand", "I have 20 points and the dealer shows 10, I choose stand"),
+    ],
+)
+def test_the_expert_says_what_it_sees(
+    monkeypatch: pytest.MonkeyPatch, ranks: list[int], action: str, thoughts: str
+) -> None:
+    world = stacked(monkeypatch, ranks)
+    assert world.expert() == (action, (("thoughts", f'"{thoughts}"'),))
+
+
+def test_reference_shows_no_ten_and_hides_the_fifth_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    paper, reference = (Blackjack(rules, image_size=64) for rules in ("paper", "reference"))
+    for world, has_tens in ((paper, True), (reference, False)):
+        dealt = " ".join(world.restart(seed).state_key for seed in range(300))
+        assert ("10" in dealt.replace("|", "")) == has_tens
+    pictures: list[object] = []
+    for fifth in (2, 3):
+        world = stacked(monkeypatch, [T, 7, 2, 2, 2, 2, fifth], rules="reference")
+        for _ in range(3):
+            world.act("hit")
+        pictures.append(world.render().tobytes())
+    assert pictures[0] == pictures[1]

@@ -1,0 +1,283 @@
+"""`check_environment` passes a good world, and every kind of broken one fails it."""
+
+import itertools
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from forethought.environments.check import EnvironmentCheckError, check_environment
+from forethought.environments.contract import Advice, Ceiling, Transition
+from forethought.types import Measure, Observation
+
+
+class Countdown:
+    """A good little world: count down from the seed's number to zero."""
+
+    def __init__(self) -> None:
+        self.left = 0
+        self.steps = 0
+        self.is_over = True
+        self.picture = np.zeros((4, 4, 3), dtype=np.uint8)
+
+    @property
+    def actions(self) -> tuple[str, ...] | None:
+        return ("down", "wait")
+
+    @property
+    def ceiling(self) -> Ceiling:
+        return Ceiling(1.0, "exact: every episode can be finished")
+
+    def restart(self, seed: int) -> Observation:
+        self.left = random.Random(seed).randint(1, 9)
+        self.steps = 0
+        self.is_over = False
+        return self.observation()
+
+    def observation(self) -> Observation:
+        return Observation(
+            f"{self.left} left",
+            np.full((4, 4, 3), self.left, dtype=np.uint8),
+            None,
+            str(self.left),
+            "Reach zero.",
+            "Countdown",
+        )
+
+    def act(self, action: str) -> Transition:
+        if self.is_over:
+            raise RuntimeError("over")
+        self.left -= action == "down"
+        self.steps += 1
+        terminated = self.left == 0
+        truncated = not terminated and self.steps >= 12
+        self.is_over = terminated or truncated
+        return Transition(float(terminated), terminated, truncated)
+
+    def legal_actions(self) -> tuple[str, ...]:
+        return () if self.is_over else ("down", "wait")
+
+    def expert(self) -> Advice:
+        return Advice("down", (("left", str(self.left)),))
+
+    def success(self) -> bool:
+        return self.left == 0
+
+    def measures(self) -> tuple[Measure, ...]:
+        return (Measure("left", float(self.left)),)
+
+    def close(self) -> None:
+        pass
+
+
+def changed(observation: Observation, **values: Any) -> Observation:
+    fields = {name: getattr(observation, name) for name in Observation.__dataclass_fields__}
+    return Observation(**{**fields, **values})
+
+
+clock = itertools.count()
+
+
+class ForgetsItsSeed(Countdown):
+    def restart(self, seed: int) -> Observation:
+        return super().restart(next(clock))
+
+
+class UsesGlobalRandomness(Countdown):
+    def act(self, action: str) -> Transition:
+        random.random()
+        return super().act(action)
+
+
+class UsesGlobalNumpy(Countdown):
+    def act(self, action: str) -> Transition:
+        np.random.rand()
+        return super().act(action)
+
+
+class KeyTicks(Countdown):
+    def observation(self) -> Observation:
+        return changed(super().observation(), state_key=str(next(clock)))
+
+
+class KeyCountsSteps(Countdown):
+    def observation(self) -> Observation:
+        return changed(super().observation(), state_key=f"{self.left} {self.steps}")
+
+
+class KeyIsConstant(Countdown):
+    def observation(self) -> Observation:
+        return changed(super().observation(), state_key="here")
+
+
+class KeyIsEmpty(Countdown):
+    def observation(self) -> Observation:
+        return changed(super().observation(), state_key="")
+
+
+class ShowsNothing(Countdown):
+    def observation(self) -> Observation:
+        return changed(super().observation(), text=None, image=None)
+
+
+class FloatImage(Countdown):
+    def observation(self) -> Observation:
+        return changed(super().observation(), image=np.zeros((4, 4, 3)))
+
+
+class GreyImage(Countdown):
+    def observation(self) -> Observation:
+        return changed(super().observation(), image=np.zeros((4, 4), dtype=np.uint8))
+
+
+class WritesOnOldImages(Countdown):
+    def observation(self) -> Observation:
+        self.picture[:] = self.left
+        return changed(super().observation(), image=self.picture)
+
+
+class RejectsUnknownActions(Countdown):
+    def act(self, action: str) -> Transition:
+        if action not in ("down", "wait"):
+            raise KeyError(action)
+        return super().act(action)
+
+
+class UnknownActionsAct(Countdown):
+    def act(self, action: str) -> Transition:
+        return super().act(action if action == "wait" else "down")
+
+
+class PlaysOnAfterTheEnd(Countdown):
+    def act(self, action: str) -> Transition:
+        if self.is_over:
+            return Transition(0.0, True, False)
+        return super().act(action)
+
+
+class EndsBothWays(Countdown):
+    def act(self, action: str) -> Transition:
+        transition = super().act(action)
+        return transition._replace(truncated=transition.terminated or transition.truncated)
+
+
+class NeverEnds(Countdown):
+    def act(self, action: str) -> Transition:
+        return Transition(0.0, False, False)
+
+
+class PaysNotANumber(Countdown):
+    def act(self, action: str) -> Transition:
+        return super().act(action)._replace(reward=float("nan"))
+
+
+class NumpyBooleans(Countdown):
+    def success(self) -> bool:
+        return np.bool_(self.left == 0)  # type: ignore[return-value]
+
+
+class InfiniteMeasure(Countdown):
+    def measures(self) -> tuple[Measure, ...]:
+        return (Measure("left", float("inf")),)
+
+
+class IllegalExpert(Countdown):
+    def expert(self) -> Advice:
+        return Advice("up", ())
+
+
+class ExpertWritesNoJson(Countdown):
+    def expert(self) -> Advice:
+        return Advice("down", (("thoughts", "no quotation marks"),))
+
+
+class ExpertPlays(Countdown):
+    def expert(self) -> Advice:
+        self.left += 1
+        return super().expert()
+
+
+class NothingIsLegal(Countdown):
+    def legal_actions(self) -> tuple[str, ...]:
+        return ()
+
+
+class LegalButUnknown(Countdown):
+    def legal_actions(self) -> tuple[str, ...]:
+        return ("down", "up")
+
+
+class CeilingAboveOne(Countdown):
+    @property
+    def ceiling(self) -> Ceiling:
+        return Ceiling(1.2, "exact: too good")
+
+
+class CeilingFromNowhere(Countdown):
+    @property
+    def ceiling(self) -> Ceiling:
+        return Ceiling(0.5, "I think so")
+
+
+class SameActionTwice(Countdown):
+    @property
+    def actions(self) -> tuple[str, ...] | None:
+        return ("down", "down", "wait")
+
+
+BREACHES: dict[Callable[[], Countdown], str] = {
+    ForgetsItsSeed: "replayed",
+    UsesGlobalRandomness: "the state of `random`",
+    UsesGlobalNumpy: "the state of `random` or `numpy.random`",
+    KeyTicks: "state_key",
+    KeyCountsSteps: "the unknown action",
+    KeyIsConstant: "with key 'here'",
+    KeyIsEmpty: "state_key ''",
+    ShowsNothing: "neither text nor image",
+    FloatImage: "float64",
+    GreyImage: r"shape \(4, 4\)",
+    WritesOnOldImages: "changed after it had been given",
+    RejectsUnknownActions: "raised KeyError",
+    UnknownActionsAct: "the unknown action",
+    PlaysOnAfterTheEnd: "act after the end did something",
+    EndsBothWays: "not both True",
+    NeverEnds: "goes on after",
+    PaysNotANumber: "a reward of nan",
+    NumpyBooleans: "success",
+    InfiniteMeasure: "measures",
+    IllegalExpert: "the expert's 'up'",
+    ExpertWritesNoJson: "expected JSON text",
+    ExpertPlays: "an observation has",
+    NothingIsLegal: "no legal action",
+    LegalButUnknown: r"legal actions \['up'\]",
+    CeilingAboveOne: "a ceiling of 1.2",
+    CeilingFromNowhere: "a ceiling's method",
+    SameActionTwice: "different strings",
+}
+
+
+def test_a_good_world_passes() -> None:
+    check_environment(Countdown)
+    check_environment(Countdown(), episodes=3, seed=100)
+
+
+class OpenText(Countdown):
+    @property
+    def actions(self) -> tuple[str, ...] | None:
+        return None
+
+
+def test_a_world_of_open_text_passes() -> None:
+    check_environment(OpenText)
+
+
+@pytest.mark.parametrize("world", BREACHES, ids=lambda world: world.__name__)
+@pytest.mark.parametrize("as_factory", [True, False])
+def test_a_broken_world_is_caught(world: Callable[[], Countdown], as_factory: bool) -> None:
+    state = random.getstate(), np.random.get_state()
+    with pytest.raises(EnvironmentCheckError, match=BREACHES[world]):
+        check_environment(world if as_factory else world())
+    random.setstate(state[0])
+    np.random.set_state(state[1])

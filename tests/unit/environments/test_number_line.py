@@ -1,0 +1,118 @@
+"""NumberLine, step by step: every reward of both rule sets by hand."""
+
+import pytest
+
+from forethought.environments.cards.number_line import NumberLine, Position, best_move, moved
+
+
+@pytest.mark.parametrize(
+    ("current", "target", "action", "lands_on", "reward"),
+    [
+        pytest.param(0, 3, "+", 1, 0.0, id="closer"),
+        pytest.param(2, 3, "+", 3, 1.0, id="on the target"),
+        pytest.param(2, 3, "-", 1, -1.0, id="away"),
+        pytest.param(0, 3, "-", 0, -1.0, id="against the lower wall"),
+        pytest.param(5, 3, "+", 5, -1.0, id="against the upper wall"),
+        pytest.param(4, 3, "-", 3, 1.0, id="on the target, from above"),
+    ],
+)
+def test_reward(current: int, target: int, action: str, lands_on: int, reward: float) -> None:
+    assert moved(Position(current, target), action, 5) == (Position(lands_on, target), reward)
+
+
+@pytest.mark.parametrize(
+    ("start", "action", "then", "reward"),
+    [
+        pytest.param(2, "-", Position(1, 3), -1.0, id="solved at the start: off, and it moves"),
+        pytest.param(4, "-", Position(3, 0), -1.0, id="the target moves around: (4 + 1) mod 5"),
+        pytest.param(0, "-", Position(0, 1), +1.0, id="solved at the wall: pushing arrives"),
+        pytest.param(5, "+", Position(5, 1), +1.0, id="so at the other wall"),
+    ],
+)
+def test_reference_may_start_solved(start: int, action: str, then: Position, reward: float) -> None:
+    assert moved(Position(start, start, target_moves=True), action, 5) == (then, reward)
+
+
+def episode_with(world: NumberLine, current: int, target: int) -> int:
+    """A seed that deals these numbers."""
+    for seed in range(1000):
+        if world.restart(seed).state_key.startswith(f"{current}->{target} "):
+            return seed
+    raise AssertionError("never dealt")
+
+
+def test_an_episode_is_truncated_after_twice_the_largest_number() -> None:
+    world = NumberLine(image_size=48, max_position=5)
+    episode_with(world, 0, 5)
+    transitions = [world.act("-") for _ in range(10)]
+    assert transitions[:9] == [(-1.0, False, False)] * 9
+    assert transitions[9] == (-1.0, False, True)
+    assert not world.success()
+    assert world.measures() == (("reached", 0.0),)
+    with pytest.raises(RuntimeError, match="over"):
+        world.act("-")
+
+
+def test_one_wrong_step_reaches_but_does_not_succeed() -> None:
+    world = NumberLine(image_size=48)
+    episode_with(world, 1, 2)
+    assert [world.act(a) for a in "-++"] == [
+        (-1, False, False),
+        (0, False, False),
+        (1, True, False),
+    ]
+    assert world.measures() == (("reached", 1.0),)
+    assert not world.success()  # -1 + 0 + 1 is not above 0
+
+
+def test_an_unknown_action_costs_a_step() -> None:
+    world = NumberLine(image_size=48, max_position=1)
+    before = world.restart(0).state_key
+    assert world.act("plus") == (-1.0, False, False)
+    assert world.observation().state_key == before
+    assert world.act("") == (-1.0, False, True)
+
+
+def test_paper_never_deals_a_solved_line_and_reference_does() -> None:
+    paper, reference = NumberLine(image_size=48), NumberLine("reference", image_size=48)
+    solved = {"paper": 0, "reference": 0}
+    for seed in range(600):
+        for world in (paper, reference):
+            current, _, target = world.restart(seed).state_key.split()[0].partition("->")
+            solved[world.rules] += current == target
+    assert solved["paper"] == 0
+    assert 60 < solved["reference"] < 140  # 100 expected
+
+
+def test_reference_shows_the_old_target_for_one_step() -> None:
+    world = NumberLine("reference", image_size=48)
+    episode_with(world, 2, 2)
+    world.act("-")
+    assert world.observation().state_key == "1->3 shows 2 moves 0"
+    world.act("+")
+    assert world.observation().state_key == "2->3 shows 3 moves 0"
+
+
+@pytest.mark.parametrize("max_position", [1, 2, 5, 99])
+def test_the_expert_is_never_wrong_by_the_paper(max_position: int) -> None:
+    world = NumberLine(image_size=64, max_position=max_position)
+    for seed in range(30):
+        world.restart(seed)
+        while not (transition := world.act(world.expert().action)).terminated:
+            assert transition == (0.0, False, False)
+        assert world.success()
+
+
+def test_the_expert_says_what_it_sees() -> None:
+    world = NumberLine(image_size=48)
+    episode_with(world, 0, 3)
+    assert world.expert() == (
+        "+",
+        (
+            ("current number", '"0"'),
+            ("target number", '"3"'),
+            ("thoughts", '"0 is smaller than 3, so I choose +"'),
+        ),
+    )
+    assert best_move(Position(5, 5), 5) == "+"
+    assert best_move(Position(3, 3), 5) == "-"
