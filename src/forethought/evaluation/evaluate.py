@@ -59,7 +59,7 @@ def evaluate(
     checkpoint: str | None,
     answer_format: AnswerFormat = "thoughts",
     workers: int = 0,
-    on_step: Callable[[], object] | None = None,
+    on_episode: Callable[[], object] | None = None,
 ) -> Evaluated:
     """Plays the held-out episodes with the policy, at random, and with the expert.
 
@@ -68,7 +68,7 @@ def evaluate(
     Args:
         checkpoint: which state of the policy this is, for the record.
         workers: processes that host the policy's environments; 0: this one.
-        on_step: called after every step of the policy, for a progress bar.
+        on_episode: called after every episode of the policy, for a progress bar.
     """
     slots = min(settings.slots, settings.episodes)
     with world.runner(slots, workers) as runner:
@@ -80,7 +80,7 @@ def evaluate(
             settings=AnswerSettings(settings.max_new_tokens, settings.temperature, "penalise"),
             split=Split.EVALUATION,
             run_seed=settings.seed,
-            on_step=on_step,
+            on_episode=on_episode,
         )
         trajectories = collector.collect_episodes(range(settings.episodes)).trajectories
     first = episode_seed(Split.EVALUATION, settings.seed, 0)

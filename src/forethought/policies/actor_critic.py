@@ -5,9 +5,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 from forethought.losses.entropy import token_entropy
 from forethought.policies.batching import TokenBatch
+from forethought.policies.encoding import placeholder_ids
 
 _RULED_OUT = -1e9
 """Probability exactly 0, yet finite: 0 · log 0 stays 0 in the entropy."""
@@ -52,10 +54,7 @@ class ActorCritic(nn.Module):
         self.model = model
         self.value_head = value_head
         self._hidden: Tensor | None = None
-        placeholders = [
-            getattr(model.config, name, None) for name in ("image_token_id", "video_token_id")
-        ]
-        self._unspeakable = [i for i in placeholders if isinstance(i, int)]
+        self._unspeakable = placeholder_ids(model)
         # The projection's input is the last hidden state, in every architecture; asking
         # for `output_hidden_states` would keep those of all layers.
         projection = model.get_output_embeddings()
@@ -64,6 +63,17 @@ class ActorCritic(nn.Module):
 
     def _remember_hidden(self, module: nn.Module, arguments: tuple[Tensor, ...]) -> None:
         self._hidden = arguments[0]
+
+    def without_dropout(self) -> None:
+        """Evaluation mode; yet layers that were told to recompute their activations do.
+
+        They do so in training mode only: the layer itself is put there, what it is made of
+        is not. Dropout would make the ratio of a policy to itself other than 1.
+        """
+        self.eval()
+        for module in self.modules():
+            if isinstance(module, GradientCheckpointingLayer):
+                module.training = module.gradient_checkpointing
 
     def last_hidden(self) -> Tensor:
         """Hidden states at the positions that the last forward pass projected."""

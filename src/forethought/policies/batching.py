@@ -110,7 +110,16 @@ def _row_length(examples: Sequence[Example], row: Sequence[int]) -> int:
 
 
 def build_batch(rows: Sequence[Sequence[Example]], encoder: Encoder) -> TokenBatch:
-    """Lays out rows of examples that share a prompt; B is their order, row after row."""
+    """Lays out rows of examples that share a prompt; B is their order, row after row.
+
+    Raises:
+        PolicyError: an example is longer than the model can read.
+    """
+    is_shared = any(len(row) > 1 for row in rows)
+    longest_example = max(example.length for row in rows for example in row)
+    encoder.limits.require_positions(longest_example)
+    if is_shared:
+        encoder.limits.require_plain_attention(longest_example)
     prompts = [row[0].prompt for row in rows]
     ends = [len(prompt.token_ids) for prompt in prompts]
     completions = [[example.completion_ids for example in row] for row in rows]
@@ -153,7 +162,7 @@ def build_batch(rows: Sequence[Sequence[Example]], encoder: Encoder) -> TokenBat
         mask_BT=torch.from_numpy(mask_BT),
         value_sources_B=torch.from_numpy(value_sources_B),
         images=encoder.image_inputs([image for prompt in prompts for image in prompt.images]),
-        is_shared=any(len(row) > 1 for row in rows),
+        is_shared=is_shared,
     )
 
 

@@ -8,10 +8,7 @@ any decoder with plain attention layers runs on it.
 
 import torch
 from torch import Tensor
-from transformers import PretrainedConfig
-from transformers.cache_utils import Cache, CacheLayerMixin, DynamicCache, DynamicLayer
-
-from forethought.errors import PolicyError
+from transformers.cache_utils import Cache, CacheLayerMixin
 
 
 class RowLayer(CacheLayerMixin):
@@ -115,24 +112,3 @@ class RowCache(Cache):
             self.capacity = max(length, self.capacity * 3 // 2)
             for layer in self.row_layers:
                 layer.grow(self.capacity)
-
-
-def count_plain_attention_layers(config: PretrainedConfig, longest: int) -> int:
-    """Number of layers of a model that a `RowCache` can stand in for.
-
-    Raises:
-        PolicyError: a layer is not plain attention: recurrent, or a sliding window
-            shorter than the `longest` sequence to come.
-    """
-    layers = DynamicCache(config=config).layers
-    for index, layer in enumerate(layers):
-        window = getattr(layer, "sliding_window", None)
-        is_long_window = isinstance(window, int) and window >= longest
-        if type(layer) is not DynamicLayer and not is_long_window:
-            raise PolicyError(
-                f"layer {index} of this model remembers as {type(layer).__name__}"
-                + (f" (window of {window} tokens)" if window else "")
-                + f" — the decode loop needs plain attention over {longest} tokens: "
-                "shorten prompt and max_new_tokens, or choose another model"
-            )
-    return len(layers)

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from forethought.policies.actor_critic import ActorCritic
 from forethought.policies.batching import Example, build_batch, plan_rows
-from forethought.policies.cache import RowCache, count_plain_attention_layers
+from forethought.policies.cache import RowCache
 from forethought.policies.contract import GenerationRequest, GenerationResult
 from forethought.policies.encoding import Encoder
 from forethought.types import Completion, FinishReason, Prompt
@@ -182,12 +182,11 @@ class DecodeLoop:
             self._prefill([prompts[index] for (index,) in rows])
 
     def _ensure_cache(self, longest: int) -> None:
-        if self._cache is None or longest > self._cache.capacity:
-            layers = count_plain_attention_layers(
-                self._module.model.config.get_text_config(), longest
-            )
-            if self._cache is None:
-                self._cache = RowCache(layers=layers, rows=2 * self._slots, capacity=longest)
+        limits = self._encoder.limits
+        limits.require_positions(longest)
+        limits.require_plain_attention(longest)
+        if self._cache is None:
+            self._cache = RowCache(layers=limits.layers, rows=2 * self._slots, capacity=longest)
         self._cache.ensure_capacity(longest)
 
     def _prefill(self, prompts: Sequence[Prompt]) -> None:

@@ -1,6 +1,7 @@
 """Token ids to text, remembering where in the text each token starts."""
 
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 REPLACEMENT = "\ufffd"
@@ -17,11 +18,10 @@ class DetokenisedText(NamedTuple):
 def detokenise(
     token_ids: Sequence[int], decode: Callable[[tuple[int, ...]], str]
 ) -> DetokenisedText:
-    """Decodes a completion piece by piece.
+    """Decodes a completion piece by piece, so as to know where each piece starts.
 
-    The pieces are joined to the text, so text and offsets cannot disagree. Each piece is
-    decoded in the context of the piece before it, because many tokenizers write a token
-    differently at the start of a text than inside one (a leading space, say).
+    A piece is decoded together with the last piece that had text: many tokenizers write a
+    token differently at the start of a text than inside one (without its space, say).
 
     Args:
         token_ids: the sampled ids.
@@ -40,5 +40,26 @@ def detokenise(
         piece = window[len(before) :]
         pieces.append(piece)
         length += len(piece)
-        context_start, piece_start = piece_start, index + 1
-    return DetokenisedText("".join(pieces), tuple(offsets))
+        if piece:
+            context_start = piece_start
+        piece_start = index + 1
+    text = decode(tuple(token_ids))
+    if "".join(pieces) == text:
+        return DetokenisedText(text, tuple(offsets))
+    return DetokenisedText(text, _offsets_by_prefixes(token_ids, text, decode))
+
+
+def _offsets_by_prefixes(
+    token_ids: Sequence[int], text: str, decode: Callable[[tuple[int, ...]], str]
+) -> tuple[int, ...]:
+    """For text whose characters depend on tokens far behind them, as bytes that are no UTF-8
+    make it in some tokenizers: a token starts where the text decoded so far parts from the
+    whole. Quadratic, hence the exception."""
+    offsets: list[int] = []
+    start = 0
+    for index in range(len(token_ids)):
+        prefix = decode(tuple(token_ids[:index]))
+        agreeing = (a == b for a, b in zip(prefix, text, strict=False))
+        start = max(start, sum(takewhile(bool, agreeing)))
+        offsets.append(start)
+    return tuple(offsets)

@@ -11,6 +11,7 @@ from transformers.processing_utils import ProcessorMixin
 
 from forethought.errors import PolicyError
 from forethought.policies.detokenise import DetokenisedText, detokenise
+from forethought.policies.limits import limits_of
 from forethought.types import Image, Message, Prompt
 
 # For base models whose tokenizer brings no chat template (GPT-2).
@@ -29,24 +30,29 @@ class Encoder:
     def __init__(
         self, model: PreTrainedModel, processor: ProcessorMixin | PreTrainedTokenizerBase
     ) -> None:
+        """
+        Raises:
+            PolicyError: no end-of-sequence token, or no chat template that places images.
+        """
         self.processor = processor
         self.tokenizer = _tokenizer_of(processor)
-        if (
-            self.tokenizer.chat_template is None
-            and getattr(processor, "chat_template", None) is None
-        ):
-            self.tokenizer.chat_template = PLAIN_CHAT_TEMPLATE
         self.reads_images = isinstance(processor, ProcessorMixin)
+        self.processor.chat_template = _chat_template(processor, self.tokenizer)
         self.image_token_id: int | None = getattr(model.config, "image_token_id", None)
+        self.placeholder_ids = placeholder_ids(model)
+        self.limits = limits_of(model.config)
         self.stop_ids = _stop_ids(model, self.tokenizer)
         self.pad_id = _harmless_pad_id(self.tokenizer, self.image_token_id)
         accepted = inspect.signature(model.forward).parameters
         self._image_inputs = tuple(name for name in IMAGE_INPUT_NAMES if name in accepted)
         self._ids_of_layout: dict[tuple[object, ...], tuple[int, ...]] = {}
-        self._decode = lru_cache(maxsize=65536)(self._decode_window)
+        self._decode_window = lru_cache(maxsize=65536)(self._decode)
 
     def encode(self, messages: Sequence[Message]) -> Prompt:
         """Applies the chat template and expands image placeholders.
+
+        A placeholder that stands in the text itself (a web page may say `<image>`) is
+        broken by a space, lest it be taken for a picture.
 
         Raises:
             PolicyError: an image for a model that reads none.
@@ -69,13 +75,22 @@ class Encoder:
 
     def _render(self, messages: Sequence[Message]) -> tuple[int, ...]:
         conversation: Any = [
-            {"role": message.role, "content": _content(message)} for message in messages
+            {"role": message.role, "content": self._content(message)} for message in messages
         ]
         encoded: Any = self.processor.apply_chat_template(
             conversation, tokenize=True, return_dict=True, add_generation_prompt=True
         )
         ids = encoded["input_ids"]
         return tuple(ids[0] if ids and isinstance(ids[0], list) else ids)
+
+    def _content(self, message: Message) -> list[dict[str, object]]:
+        text = message.text
+        for placeholder in self.tokenizer.convert_ids_to_tokens(self.placeholder_ids):
+            text = text.replace(placeholder, f"{placeholder[0]} {placeholder[1:]}")
+        image: list[dict[str, object]] = (
+            [] if message.image is None else [{"type": "image", "image": message.image}]
+        )
+        return [*image, {"type": "text", "text": text}]
 
     def tokenise_answer(self, text: str) -> tuple[int, ...]:
         """Ids of an answer written by an expert, the stop token included.
@@ -87,9 +102,12 @@ class Encoder:
 
     def detokenise(self, token_ids: Sequence[int]) -> DetokenisedText:
         """Text and per-token offsets of sampled ids, special tokens left out."""
-        return detokenise(token_ids, self._decode)
+        # A few tokens in a row come again and again, whole answers do not.
+        return detokenise(
+            token_ids, lambda ids: self._decode_window(ids) if len(ids) <= 8 else self._decode(ids)
+        )
 
-    def _decode_window(self, token_ids: tuple[int, ...]) -> str:
+    def _decode(self, token_ids: tuple[int, ...]) -> str:
         text = self.tokenizer.decode(
             list(token_ids), skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
@@ -114,11 +132,23 @@ def _tokenizer_of(processor: ProcessorMixin | PreTrainedTokenizerBase) -> PreTra
     return tokenizer
 
 
-def _content(message: Message) -> list[dict[str, object]]:
-    image: list[dict[str, object]] = (
-        [] if message.image is None else [{"type": "image", "image": message.image}]
-    )
-    return [*image, {"type": "text", "text": message.text}]
+def _chat_template(
+    processor: ProcessorMixin | PreTrainedTokenizerBase, tokenizer: PreTrainedTokenizerBase
+) -> Any:
+    template = getattr(processor, "chat_template", None) or tokenizer.chat_template
+    if template is None and processor is not tokenizer:
+        raise PolicyError(
+            f"{type(processor).__name__} has no chat template, so nothing says where a picture "
+            "goes in the prompt — put chat_template.jinja into the model's folder"
+        )
+    return template or PLAIN_CHAT_TEMPLATE
+
+
+def placeholder_ids(model: PreTrainedModel) -> list[int]:
+    """Ids that stand for pictures and films, of which a prompt has many and an answer none."""
+    names = ("image_token_id", "video_token_id")
+    ids = [getattr(model.config, name, None) for name in names]
+    return [i for i in ids if isinstance(i, int)]
 
 
 def _stop_ids(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> tuple[int, ...]:

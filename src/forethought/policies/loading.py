@@ -2,11 +2,14 @@
 
 import importlib.util
 import json
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from peft import PeftModel
+from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -17,9 +20,11 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
+from transformers.models.auto.processing_auto import PROCESSOR_MAPPING
 from transformers.processing_utils import ProcessorMixin
 
 from forethought.errors import PolicyError
+from forethought.policies.lora import load_lora, outline_lora
 
 ADAPTER_CONFIG = "adapter_config.json"
 
@@ -47,37 +52,88 @@ def load_pretrained(source: str, *, dtype: torch.dtype = torch.float32) -> Loade
     Raises:
         PolicyError: nothing there, or nothing that these architectures can read.
     """
-    adapter = Path(source) / ADAPTER_CONFIG
-    base = (
-        json.loads(adapter.read_text())["base_model_name_or_path"] if adapter.exists() else source
-    )
-    try:
-        config: Any = AutoConfig.from_pretrained(base)
-        sees = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
-        auto = AutoModelForImageTextToText if sees else AutoModelForCausalLM
+    with _errors_explained(source):
+        found = _find(source)
         # Scaled-dot-product attention takes the decode loop's masks; flash-attention does not.
-        model: Any = auto.from_pretrained(base, dtype=dtype, attn_implementation="sdpa")
-        processor = _load_processor(source if Path(source).exists() else base, sees)
-        if adapter.exists():
-            adapted = PeftModel.from_pretrained(model, source, is_trainable=True)
-            # The adapters now sit inside the model, which keeps its own class and methods.
-            return LoadedModel(model, processor, adapted)
-    except (OSError, ValueError, KeyError) as error:
-        raise PolicyError(_explain(source, error)) from error
-    return LoadedModel(model, processor)
+        model: PreTrainedModel = found.kind.from_pretrained(
+            found.base, dtype=dtype, attn_implementation="sdpa"
+        )
+        # The adapters then sit inside the model, which keeps its own class and methods.
+        adapter = load_lora(model, source) if found.has_adapter else None
+        return LoadedModel(model, found.processor, adapter)
 
 
-def _load_processor(source: str, sees: bool) -> ProcessorMixin | PreTrainedTokenizerBase:
+def load_outline(source: str) -> LoadedModel:
+    """The same model without weights (on torch's meta device): what a plan needs to know of
+    it. Of a model of the hub, only the small files are fetched.
+
+    Raises:
+        PolicyError: as `load_pretrained`.
+    """
+    with _errors_explained(source):
+        found = _find(source)
+        with torch.device("meta"):
+            model: PreTrainedModel = found.kind.from_config(found.config)
+            adapter = outline_lora(model, source) if found.has_adapter else None
+        return LoadedModel(model, found.processor, adapter)
+
+
+class _Found(NamedTuple):
+    """What the small files of a model say."""
+
+    base: str
+    """Where the weights are, less those of an adapter."""
+    has_adapter: bool
+    config: Any
+    kind: Any
+    """The class that makes the model."""
+    processor: ProcessorMixin | PreTrainedTokenizerBase
+
+
+def _find(source: str) -> _Found:
+    adapter = Path(source) / ADAPTER_CONFIG
+    has_adapter = adapter.exists()
+    base = json.loads(adapter.read_text())["base_model_name_or_path"] if has_adapter else source
+    config = AutoConfig.from_pretrained(base)
+    sees = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
+    kind = AutoModelForImageTextToText if sees else AutoModelForCausalLM
+    processor = _load_processor(source if Path(source).exists() else base, config, sees)
+    return _Found(base, has_adapter, config, kind, processor)
+
+
+def _load_processor(
+    source: str, config: Any, sees: bool
+) -> ProcessorMixin | PreTrainedTokenizerBase:
     if not sees:
         tokenizer = AutoTokenizer.from_pretrained(source)
         assert isinstance(tokenizer, PreTrainedTokenizerBase)
         return tokenizer
-    # Without torchvision the image processors' Pillow backend must be asked for by name.
-    has_torchvision = importlib.util.find_spec("torchvision") is not None
-    backend = {} if has_torchvision else {"backend": "pil"}
-    processor = AutoProcessor.from_pretrained(source, **backend)
+    if importlib.util.find_spec("torchvision") is not None:
+        processor = AutoProcessor.from_pretrained(source)
+    else:
+        # The image processors' Pillow backend must then be asked for by name.
+        kind = _without_video(PROCESSOR_MAPPING[type(config)])
+        processor = kind.from_pretrained(source, backend="pil")
     assert isinstance(processor, ProcessorMixin)
     return processor
+
+
+def _without_video(kind: Any) -> Any:
+    """A processor class less its video part (Qwen-VL's have one), which needs torchvision."""
+    parts: list[str] = [part for part in kind.get_attributes() if part != "video_processor"]
+
+    def get_attributes() -> list[str]:
+        return parts
+
+    return type(kind.__name__, (kind,), {"get_attributes": staticmethod(get_attributes)})
+
+
+@contextmanager
+def _errors_explained(source: str) -> Generator[None]:
+    try:
+        yield
+    except (ImportError, OSError, ValueError, KeyError, SafetensorError) as error:
+        raise PolicyError(_explain(source, error)) from error
 
 
 def _explain(source: str, error: Exception) -> str:

@@ -1,11 +1,14 @@
 """Low-rank adapters on the named parts of any model (PEFT does the work)."""
 
 import re
-from collections.abc import Sequence
-from typing import Any
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
 
+import torch
 from peft import LoraConfig as PeftLoraConfig
-from peft import PeftModel, get_peft_model
+from peft import PeftConfig, PeftModel, get_peft_model
 from torch import nn
 from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
@@ -51,17 +54,48 @@ def linear_layers(model: PreTrainedModel, components: Sequence[str]) -> list[str
     return [path for path in paths if component_of(path) in components]
 
 
-def add_lora(model: PreTrainedModel, config: LoraConfig) -> PeftModel:
+def add_lora(model: PreTrainedModel, config: LoraConfig, *, seed: int) -> PeftModel:
     """Puts adapters into the model, in place, and freezes everything else.
 
-    Initially they change nothing: the second matrix of each is zero.
+    Initially they change nothing: the first matrix of each is random, the second zero.
+
+    Raises:
+        ConfigError: the model lacks a part that is to have adapters, or is stored nowhere.
     """
+    paths = linear_layers(model, config.components)
+    if not model.name_or_path:
+        raise ConfigError(
+            "lora.components: adapters are stored without the model under them, and this model "
+            "was made from nothing — train it whole, then pass its run folder as `model`"
+        )
     settings: Any = PeftLoraConfig(
         r=config.rank,
         lora_alpha=config.alpha,
         lora_dropout=config.dropout,
-        target_modules=linear_layers(model, config.components),
+        target_modules=paths,
+        fan_in_fan_out=all(isinstance(model.get_submodule(path), Conv1D) for path in paths),
     )
-    adapted = get_peft_model(model, settings)
-    assert isinstance(adapted, PeftModel)
-    return adapted
+    # PEFT initialises from the global generator: borrow it, and give it back.
+    with _deprecated_words_ignored(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return cast(PeftModel, get_peft_model(model, settings))
+
+
+def load_lora(model: PreTrainedModel, folder: str) -> PeftModel:
+    """Puts saved adapters back into the model that they were trained on, in place."""
+    with _deprecated_words_ignored():
+        return PeftModel.from_pretrained(model, folder, is_trainable=True)
+
+
+def outline_lora(model: PreTrainedModel, folder: str) -> PeftModel:
+    """Puts adapters of the saved ones' shapes into the model, without their weights."""
+    with _deprecated_words_ignored():
+        return cast(PeftModel, get_peft_model(model, PeftConfig.from_pretrained(folder)))
+
+
+@contextmanager
+def _deprecated_words_ignored() -> Generator[None]:
+    """PEFT asks transformers for what is called `is_activation_checkpointing` by now."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*is_gradient_checkpointing", FutureWarning)
+        yield

@@ -2,6 +2,7 @@
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Collection
 
 from forethought.config import AnswerFormat
@@ -58,15 +59,14 @@ def _parsed(
     )
 
 
-def _token_at(completion: Completion, character: int) -> int:
-    """Index of the token that holds this character of the text (0 where there are none)."""
-    starts = completion.token_offsets
-    if not starts:
-        return 0
-    first_after = next((i for i, start in enumerate(starts) if start > character), len(starts))
-    # Tokens without text of their own share an offset with the one that has it: the first
-    # token at that offset is the one that began the character.
-    return starts.index(starts[first_after - 1])
+def _token_at(completion: Completion, quote: int) -> int:
+    """Index of the token that holds the quotation mark at this place of the text.
+
+    The last token to start there or before: a quotation mark is whole in one token, so
+    tokens that share an offset with it and come first have no text of their own. 0 where
+    there are no tokens.
+    """
+    return max(bisect_right(completion.token_offsets, quote) - 1, 0)
 
 
 def _unescape(value: str) -> str:

@@ -151,6 +151,7 @@ class Collector:
         first_slot: int = 0,
         total_slots: int | None = None,
         on_step: Callable[[], object] | None = None,
+        on_episode: Callable[[], object] | None = None,
     ) -> None:
         """
         Args:
@@ -159,6 +160,7 @@ class Collector:
             first_slot: number of this runner's first slot among those of all processes.
             total_slots: slots of all processes; by default, of this runner.
             on_step: called after every step, for a progress bar.
+            on_episode: called after every episode that ended or was given up, likewise.
         """
         self._environment_id = environment_id
         self._runner = runner
@@ -170,6 +172,7 @@ class Collector:
         self._bootstraps = bootstraps
         self._total_slots = total_slots or runner.slots
         self._on_step = on_step or (lambda: None)
+        self._on_episode = on_episode or (lambda: None)
         numbers = range(first_slot, first_slot + runner.slots)
         self._slots = [_Slot(i, number - self._total_slots) for i, number in enumerate(numbers)]
         self._awaiting_value: dict[int, tuple[_Slot, int]] = {}
@@ -313,6 +316,7 @@ class Collector:
             slot.episodes.append(
                 Episode(slot.episode, slot.total_reward, len(slot.actions), reply.success)
             )
+            self._on_episode()
         if ended or plan.is_enough(slot):
             self._close_trajectory(slot, reply, is_terminal=what.terminated, has_ended=ended)
         if ended:
@@ -362,6 +366,7 @@ class Collector:
         slot.taken -= len(slot.steps)
         slot.steps = []
         slot.trajectories.append(self._given_up(slot, failed.failure))
+        self._on_episode()
         self._begin(slot, plan)
 
     def _given_up(self, slot: _Slot, failure: EnvironmentFailure) -> Trajectory:

@@ -14,6 +14,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from safetensors import SafetensorError
+
 from forethought.errors import CheckpointError, StorageError
 
 FORMAT = 1
@@ -44,9 +46,10 @@ def write_checkpoint(folder: Path, step: int, write: Callable[[Path], None]) -> 
             shutil.rmtree(final)
         partial.rename(final)
         _flush(folder)
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
         shutil.rmtree(partial, ignore_errors=True)
-        reason = error.strerror or str(error)
+        # safetensors tells of a full disk by an error of its own, which has no strerror.
+        reason = getattr(error, "strerror", None) or str(error)
         raise StorageError(f"checkpoint {final} could not be written: {reason}") from error
     for old in list_checkpoints(folder)[:-KEPT]:
         shutil.rmtree(old)

@@ -8,6 +8,8 @@ tensorboard/       the same scalars
 checkpoints/       step_N/
 trajectories/      *.parquet
 evaluation.json
+evaluation_episodes.parquet
+                   the held-out episodes behind it
 report.html
 """
 
@@ -66,6 +68,10 @@ class RunFolder:
     @property
     def evaluation_path(self) -> Path:
         return self.path / "evaluation.json"
+
+    @property
+    def evaluation_episodes_path(self) -> Path:
+        return self.path / "evaluation_episodes.parquet"
 
     @property
     def report_path(self) -> Path:
@@ -169,6 +175,7 @@ class RunFolder:
             self.checkpoints_dir,
             self.trajectories_dir,
             self.evaluation_path,
+            self.evaluation_episodes_path,
             self.report_path,
         )
 

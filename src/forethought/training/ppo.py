@@ -232,8 +232,7 @@ def improve(samples: Sequence[Sample], learner: Learner, iteration: int) -> Stat
     Batches are drawn from the samples of all processes; each process does its own ones.
     """
     policy, updater, config, run = learner
-    # Dropout would make the ratio noise; training mode is only for checkpointing's sake.
-    policy.module.train(config.compute.gradient_checkpointing)
+    policy.module.without_dropout()
     sizes = run.gather([len(sample.old_logprobs) for sample in samples])
     first = run.offset(len(samples))
     totals = torch.zeros(len(Statistics._fields) - 1)

@@ -10,7 +10,7 @@ from typing import Literal, NoReturn, TypeVar
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import DistributedType, gather_object
+from accelerate.utils import DistributedDataParallelKwargs, DistributedType, gather_object
 from tqdm import tqdm
 
 from forethought.config import ComputeConfig, OptimizerConfig
@@ -19,8 +19,8 @@ from forethought.errors import ConfigError
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import Cursor
 from forethought.rollouts.store import write_shard
-from forethought.runs.checkpoints import newest_checkpoint, write_checkpoint
-from forethought.runs.metrics import MetricsLog
+from forethought.runs.checkpoints import list_checkpoints, newest_checkpoint, write_checkpoint
+from forethought.runs.metrics import MetricsLog, MetricsPosition
 from forethought.runs.run_folder import RunFolder, write_text
 from forethought.training.optim import Updater
 from forethought.training.state import Progress, load_optimizer, load_progress, save_state
@@ -160,13 +160,18 @@ class Run:
 def open_run(config: AnyConfig, existing: Existing) -> Generator[Run]:
     """Makes or takes up the run folder and holds its lock until the end.
 
+    A run that was stopped before its first checkpoint is resumed at its beginning.
+
     Raises:
-        RunFolderError: a run is there already, or is being written.
+        RunFolderError: a run is there already, or is being written; or none is there
+            to be resumed.
         CheckpointError: to be resumed, but its newest checkpoint is damaged.
     """
     accelerator = start_processes(config.compute)
     with ExitStack() as stack:
         path = Path(config.output)
+        if existing == "resume":
+            RunFolder.open(path)
         if accelerator.is_main_process:
             folder = RunFolder.create(path, existing=existing)
             stack.enter_context(folder.lock())
@@ -174,13 +179,15 @@ def open_run(config: AnyConfig, existing: Existing) -> Generator[Run]:
             folder.write_environment(torch_threads=torch.get_num_threads())
         accelerator.wait_for_everyone()
         folder = RunFolder.open(path)
-        checkpoint = newest_checkpoint(folder.checkpoints_dir) if existing == "resume" else None
+        has_checkpoint = existing == "resume" and bool(list_checkpoints(folder.checkpoints_dir))
+        checkpoint = newest_checkpoint(folder.checkpoints_dir) if has_checkpoint else None
         log = None
         if accelerator.is_main_process:
+            position = load_progress(checkpoint).metrics if checkpoint else MetricsPosition()
             log = stack.enter_context(
-                MetricsLog.create(folder)
-                if checkpoint is None
-                else MetricsLog.resume(folder, load_progress(checkpoint).metrics)
+                MetricsLog.resume(folder, position)
+                if existing == "resume"
+                else MetricsLog.create(folder)
             )
         yield Run(folder, accelerator, checkpoint, log)
 
@@ -195,7 +202,10 @@ def start_processes(config: ComputeConfig) -> Accelerator:
     local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     torch.set_num_threads(config.threads or max(1, cores // local))
     precision = "no" if config.precision == "fp32" else config.precision
-    accelerator = Accelerator(mixed_precision=precision)
+    # Some weights have no part in a loss: the last layer of LLaVA's vision tower never, the
+    # whole tower in a world of text.
+    unused = DistributedDataParallelKwargs(find_unused_parameters=True)
+    accelerator = Accelerator(mixed_precision=precision, kwargs_handlers=[unused])
     if accelerator.distributed_type not in _SUPPORTED:
         raise ConfigError(
             f"accelerate launched {accelerator.distributed_type.value} — this version supports "

@@ -39,6 +39,8 @@ def start(config: SFTConfig | PPOConfig, run: Run, *, slots: int, critic: bool) 
     Raises:
         ForethoughtError: a world, option, model or checkpoint that is not there.
     """
+    # Dropout draws from torch's own generator, which checkpoints hold from here on.
+    torch.manual_seed((config.seed << 16) + run.process)
     source = str(run.checkpoint) if run.checkpoint else config.model
     folder = model_source(source)
     if source == TINY:
@@ -51,10 +53,9 @@ def start(config: SFTConfig | PPOConfig, run: Run, *, slots: int, critic: bool) 
         world = open_world(
             config.environment, config.prompt, default_image_size=loaded.preferred_image_size
         )
-    loaded = _adapted(loaded, config.lora)
+    loaded = _adapted(loaded, config.lora, config.seed)
     if config.compute.gradient_checkpointing:
-        loaded.model.gradient_checkpointing_enable({"use_reentrant": False})
-        loaded.model.enable_input_require_grads()
+        loaded.model.activation_checkpointing_enable({"use_reentrant": False})
     head = None
     if critic:
         width = loaded.model.config.get_text_config().hidden_size
@@ -83,7 +84,7 @@ def texts_of(world: World, config: SFTConfig | PPOConfig) -> list[str]:
     return texts
 
 
-def _adapted(loaded: LoadedModel, config: LoraConfig) -> LoadedModel:
+def _adapted(loaded: LoadedModel, config: LoraConfig, seed: int) -> LoadedModel:
     if not config.components or loaded.adapter is not None:
         return loaded
-    return loaded._replace(adapter=add_lora(loaded.model, config))
+    return loaded._replace(adapter=add_lora(loaded.model, config, seed=seed))

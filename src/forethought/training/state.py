@@ -86,7 +86,17 @@ def _optimizer_tensors(updater: Updater) -> dict[str, torch.Tensor]:
     return {
         f"{name}/{key}": tensor
         for name, parameter in updater.trained.items()
-        for key, tensor in updater.optimizer.state[parameter].items()
+        for key, tensor in _adam_state(updater, parameter).items()
+    }
+
+
+def _adam_state(updater: Updater, parameter: torch.Tensor) -> dict[str, torch.Tensor]:
+    """What Adam remembers of a parameter; what it starts with, where there was no gradient
+    yet (a vision tower in a world of text)."""
+    return updater.optimizer.state.get(parameter) or {
+        "step": torch.tensor(0.0),
+        "exp_avg": torch.zeros_like(parameter),
+        "exp_avg_sq": torch.zeros_like(parameter),
     }
 
 

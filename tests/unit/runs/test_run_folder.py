@@ -18,7 +18,12 @@ from forethought.runs.versions import PACKAGES
 def start_run(path: Path) -> RunFolder:
     """A run that left a bit of everything."""
     folder = RunFolder.create(path)
-    for file in (folder.config_path, folder.metrics_path, folder.evaluation_path):
+    for file in (
+        folder.config_path,
+        folder.metrics_path,
+        folder.evaluation_path,
+        folder.evaluation_episodes_path,
+    ):
         file.write_text("old")
     (folder.checkpoints_dir / "step_1").mkdir()
     (folder.checkpoints_dir / "step_1" / "model.safetensors").write_text("old")

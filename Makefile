@@ -1,0 +1,39 @@
+# Every command a contributor needs. `make help` lists them.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup quickstart check test test-slow bench clean
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+setup: $(INSTALLED) ## create .venv with pinned dependencies
+
+quickstart: $(INSTALLED) ## set up, then train an agent from nothing to a report (under 10 minutes)
+	$(BIN)/forethought quickstart --overwrite
+
+check: $(INSTALLED) ## format, lint, types and unit tests (under two minutes)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/pytest -n 2 -m 'not slow and not gpu' tests/unit tests/design tests/closed_form
+
+test: $(INSTALLED) ## everything but the slow learning tests
+	$(BIN)/pytest -n 2 -m 'not slow and not gpu'
+
+test-slow: $(INSTALLED) ## the rest: learning, kill and resume, deliberate breakages
+	$(BIN)/pytest -m 'slow and not gpu'
+
+bench: $(INSTALLED) ## speed, as ratios measured side by side
+	$(BIN)/forethought bench
+
+clean: ## remove the environment and caches, never runs/
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,9 @@
+"""Forethought trains vision-language and language models to act.
+
+The model looks, thinks in words, acts, sees what happened, and learns from it.
+Data flows one way, and each arrow is one folder:
+
+    environments -> prompts -> policies -> rollouts -> targets -> losses -> training
+"""
+
+__version__ = "0.1.0"

@@ -1,0 +1,127 @@
+"""Environment steps per second on one core, beside Gymnasium's own vector loop.
+
+Both sides play as many instances of the same class, at random, and get the picture with
+every step. Ours does what a rollout does: commands to a runner, episodes by their seed,
+replies with observation, legal actions and success.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import count
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from forethought.bench.contract import BenchmarkResult
+from forethought.environments import find_environment, make_environment
+from forethought.environments.vector import Act, Failed, InProcessRunner, Restart
+
+GAMES = ("NumberLine", "EZPoints", "Points24", "Blackjack")
+IMAGE_SIZES = (64, 300)
+SLOTS = 16
+PAIRS = 5
+SECONDS = 0.3
+"""Of one measurement; there are two in a pair."""
+
+Round = Callable[[], int]
+"""Takes some steps and says how many."""
+
+
+def measure_environments(
+    *, pairs: int = PAIRS, seconds: float = SECONDS
+) -> Iterator[BenchmarkResult]:
+    """Every card game with small and with large pictures."""
+    for game in GAMES:
+        for size in IMAGE_SIZES:
+            with InProcessRunner(partial(make_environment, game, image_size=size), SLOTS) as runner:
+                vector = _baseline(game, size)
+                try:
+                    yield compare(
+                        f"environments/{game}/{size}",
+                        _our_round(runner),
+                        _baseline_round(vector),
+                        pairs=pairs,
+                        seconds=seconds,
+                    )
+                finally:
+                    vector.close()
+
+
+def compare(
+    name: str, ours: Round, baseline: Round, *, pairs: int, seconds: float
+) -> BenchmarkResult:
+    """Runs both in turn; the medians of their speeds, and the spread of their ratio."""
+    for warm_up in (ours, baseline):
+        _steps_per_s(warm_up, seconds / 4)
+    speeds = [(_steps_per_s(ours, seconds), _steps_per_s(baseline, seconds)) for _ in range(pairs)]
+    ratios = [our_speed / their_speed for our_speed, their_speed in speeds]
+    return BenchmarkResult(
+        name=name,
+        value=median(our_speed for our_speed, _ in speeds),
+        unit="steps/s",
+        baseline=median(their_speed for _, their_speed in speeds),
+        ratio=median(ratios),
+        ratio_low=min(ratios),
+        ratio_high=max(ratios),
+    )
+
+
+def _steps_per_s(play: Round, seconds: float) -> float:
+    steps, started = 0, perf_counter()
+    while (elapsed := perf_counter() - started) < seconds or not steps:
+        steps += play()
+    return steps / elapsed
+
+
+def _our_round(runner: InProcessRunner) -> Round:
+    """One step in every slot; where an episode ended, the next one begins."""
+    random, seeds = np.random.default_rng(0), count()
+    actions = runner.actions
+    assert actions is not None
+    for slot in range(runner.slots):
+        runner.send(slot, Restart(next(seeds)))
+    runner.receive()
+
+    def play() -> int:
+        drawn = random.integers(len(actions), size=runner.slots)
+        for slot in range(runner.slots):
+            runner.send(slot, Act(actions[int(drawn[slot])]))
+        ended = False
+        for reply in runner.receive():
+            if isinstance(reply, Failed):
+                raise RuntimeError(reply.message)
+            assert reply.transition is not None
+            if reply.transition.terminated or reply.transition.truncated:
+                runner.send(reply.slot, Restart(next(seeds)))
+                ended = True
+        if ended:
+            runner.receive()
+        return runner.slots
+
+    return play
+
+
+def _baseline(game: str, size: int) -> SyncVectorEnv:
+    def make() -> gymnasium.Env[Any, Any]:
+        return gymnasium.make(
+            find_environment(game).id, image_size=size, disable_env_checker=True
+        ).unwrapped
+
+    # Ended episodes begin anew within the same step, so that every step is one of the game.
+    return SyncVectorEnv([make] * SLOTS, autoreset_mode=AutoresetMode.SAME_STEP)
+
+
+def _baseline_round(vector: SyncVectorEnv) -> Round:
+    random = np.random.default_rng(0)
+    vector.reset(seed=0)
+    actions = int(vector.single_action_space.n)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def play() -> int:
+        vector.step(random.integers(actions, size=vector.num_envs))
+        return vector.num_envs
+
+    return play

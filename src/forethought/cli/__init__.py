@@ -1,0 +1,1 @@
+"""What can be typed: `forethought COMMAND`, one file per command."""

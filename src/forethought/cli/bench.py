@@ -1,0 +1,72 @@
+"""`forethought bench`."""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import tyro
+
+from forethought.bench import BENCHMARKS, BenchmarkResult
+from forethought.cli.flags import Switch
+from forethought.cli.tables import align
+from forethought.errors import UnknownNameError
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What is measured."""
+
+    names: Annotated[
+        tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[NAME ...]")
+    ] = ()
+    """Benchmarks; by default all."""
+
+    json: Switch = False
+    """Print a JSON list, for programs."""
+
+
+def bench(settings: Bench) -> None:
+    """Measure speed, beside a baseline: both run in turn, in this process, on one core.
+
+    The ratio is the median over the pairs, with the lowest and the highest; above 1 ours is
+    faster. Leave the machine alone meanwhile.
+
+    Examples:
+      forethought bench
+      forethought bench environments --json
+    """
+    for name in settings.names:
+        if name not in BENCHMARKS:
+            known = ", ".join(BENCHMARKS)
+            raise UnknownNameError(f"unknown benchmark {name!r} — known: {known}")
+    results = list(_measure(settings.names or tuple(BENCHMARKS)))
+    if settings.json:
+        print(json.dumps([asdict(result) for result in results], indent=2))
+        return
+    header = ("", "ours", "baseline", "unit", "ratio [lowest, highest]")
+    for line in align([header, *map(_cells, results)]):
+        print(line)
+
+
+def _measure(names: tuple[str, ...]) -> Iterator[BenchmarkResult]:
+    for name in names:
+        for result in BENCHMARKS[name]():
+            print(f"measured {result.name}", file=sys.stderr)
+            yield result
+
+
+def _cells(result: BenchmarkResult) -> tuple[str, ...]:
+    spread = (
+        f" [{result.ratio_low:.2f}, {result.ratio_high:.2f}]"
+        if result.ratio_low is not None and result.ratio_high is not None
+        else ""
+    )
+    return (
+        result.name,
+        f"{result.value:,.0f}",
+        "–" if result.baseline is None else f"{result.baseline:,.0f}",
+        result.unit,
+        "–" if result.ratio is None else f"{result.ratio:.2f}{spread}",
+    )

@@ -1,0 +1,79 @@
+"""The commands: what a person can type, and where each of them lives.
+
+Nothing is imported until a command is called, so `--help` answers at once, and a module
+that is missing fails with its own command alone.
+"""
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    """One row of the table."""
+
+    name: str
+    """One word, or two where it belongs to a group."""
+    target: str
+    """`package.module:function`. The function takes one argument, its settings, whose type
+    annotation tells what may be typed; its docstring is the command's help."""
+    summary: str
+    """One line."""
+    defaults: str | None = None
+    """`package.module:function` from what was typed to the settings' defaults, for commands
+    whose defaults lie in a file."""
+
+
+COMMANDS = (
+    Command(
+        "quickstart",
+        "forethought.cli.quickstart:quickstart",
+        "Teach the tiny model a game, from nothing to a report, in minutes.",
+    ),
+    Command(
+        "train sft",
+        "forethought.cli.train:train_sft",
+        "Supervised fine-tuning: learn to answer as the world's expert does.",
+        defaults="forethought.cli.train:sft_defaults",
+    ),
+    Command(
+        "train ppo",
+        "forethought.cli.train:train_ppo",
+        "Reinforcement learning of thoughts and actions, from rewards.",
+        defaults="forethought.cli.train:ppo_defaults",
+    ),
+    Command(
+        "evaluate",
+        "forethought.cli.evaluate:evaluate",
+        "Play held-out episodes; compare with chance, expert and ceiling.",
+        defaults="forethought.cli.evaluate:evaluate_defaults",
+    ),
+    Command(
+        "report",
+        "forethought.cli.report:report",
+        "Write a run's curves and episodes as one HTML page.",
+    ),
+    Command(
+        "collect",
+        "forethought.cli.collect:collect",
+        "Store episodes of an expert, of chance or of a model as Parquet.",
+        defaults="forethought.cli.collect:collect_defaults",
+    ),
+    Command("play", "forethought.cli.play:play", "Play a world yourself, in this terminal."),
+    Command("envs", "forethought.cli.envs:envs", "List all worlds."),
+    Command(
+        "doctor",
+        "forethought.cli.doctor:doctor",
+        "Check this machine, and say what mends it.",
+    ),
+    Command("bench", "forethought.cli.bench:bench", "Measure speed, beside a baseline."),
+)
+
+GROUPS = {"train": "Train a model. Every run has a folder, and can be stopped and resumed."}
+"""First words that have several commands."""
+
+EXAMPLES = (
+    "forethought quickstart",
+    "forethought train sft --environment.id NumberLine --output runs/sft",
+    "forethought train ppo --model runs/sft --output runs/ppo",
+    "forethought evaluate runs/ppo",
+    "forethought play NumberLine",
+)

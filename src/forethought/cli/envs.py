@@ -1,0 +1,129 @@
+"""`forethought envs`."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import tyro
+
+from forethought.cli.flags import Switch
+from forethought.cli.tables import align, percent
+from forethought.environments import (
+    EnvironmentSpec,
+    find_environment,
+    is_installed,
+    list_environments,
+    make_environment,
+)
+from forethought.environments.contract import Ceiling
+from forethought.errors import ForethoughtError
+
+_INDENT = "  "
+_NOT_KNOWN = "–"
+
+
+@dataclass(frozen=True)
+class Envs:
+    """Which worlds, and how they are printed."""
+
+    names: Annotated[
+        tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[NAME ...]")
+    ] = ()
+    """Worlds to be told more of; by default a table of all."""
+
+    json: Switch = False
+    """Print a JSON list, for programs."""
+
+
+def envs(settings: Envs) -> None:
+    """List all worlds: what is seen and done, and the best success rate that any policy can
+    reach. Of a world that is named: rewards, success and options as well.
+
+    Examples:
+      forethought envs
+      forethought envs Points24
+      forethought envs --json
+    """
+    specs = tuple(find_environment(name) for name in settings.names) or list_environments()
+    if settings.json:
+        print(json.dumps([_to_json(spec) for spec in specs], indent=2))
+    elif settings.names:
+        print("\n\n".join("\n".join(_in_words(spec)) for spec in specs))
+    else:
+        header = ("world", "sees", "best success", "summary")
+        print("\n".join(align([header, *map(_cells, specs)], left=True)))
+        print("\nmore of one: forethought envs Points24; play it: forethought play Points24")
+
+
+def _ceiling(spec: EnvironmentSpec) -> Ceiling | None:
+    """None where the world cannot be built without something to be installed."""
+    if not is_installed(spec):
+        return None
+    with suppress(ForethoughtError):  # Its data may yet have to be fetched.
+        environment = make_environment(spec.name)
+        try:
+            return environment.ceiling
+        finally:
+            environment.close()
+    return None
+
+
+def _to_json(spec: EnvironmentSpec) -> dict[str, Any]:
+    ceiling = _ceiling(spec)
+    return {
+        "id": spec.id,
+        "name": spec.name,
+        "summary": spec.summary,
+        "spaces": {"observation": spec.observation, "actions": spec.actions},
+        "reward": spec.reward,
+        "success": spec.success,
+        "ceiling": None if ceiling is None else _ceiling_to_json(ceiling),
+        "options": [
+            {
+                "name": option.name,
+                "default": option.default,
+                "allowed": option.allowed,
+                "meaning": option.meaning,
+            }
+            for option in spec.options
+        ],
+        "extra": spec.extra,
+        "installed": is_installed(spec),
+    }
+
+
+def _ceiling_to_json(ceiling: Ceiling) -> dict[str, object]:
+    return {"success_rate": ceiling.success_rate, "method": ceiling.method}
+
+
+def _cells(spec: EnvironmentSpec) -> tuple[str, ...]:
+    ceiling = _ceiling(spec)
+    best = _NOT_KNOWN if ceiling is None else percent(ceiling.success_rate)
+    summary = spec.summary if is_installed(spec) else f"{spec.summary} ({_to_install(spec)})"
+    return spec.name, spec.observation, best, summary
+
+
+def _in_words(spec: EnvironmentSpec) -> Iterator[str]:
+    yield f"{spec.name}: {spec.summary}"
+    ceiling = _ceiling(spec)
+    best = f"{percent(ceiling.success_rate)}, {ceiling.method}" if ceiling else _NOT_KNOWN
+    rows = [
+        ("sees", spec.observation),
+        ("actions", spec.actions),
+        ("reward", spec.reward),
+        ("success", spec.success),
+        ("best", best),
+    ]
+    if not is_installed(spec):
+        rows.append(("install", _to_install(spec)))
+    rows += [
+        (f"{option.name}={option.default}", f"{option.meaning}: {option.allowed}")
+        for option in spec.options
+    ]
+    yield from (f"{_INDENT}{line}" for line in align(rows, left=True))
+
+
+def _to_install(spec: EnvironmentSpec) -> str:
+    return f'pip install "forethought[{spec.extra}]"'

@@ -1,0 +1,125 @@
+"""`forethought evaluate RUN`."""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Annotated
+
+import tyro
+
+from forethought.cli.flags import Switch
+from forethought.cli.libraries import load_quietly
+from forethought.cli.models import Source, find_source, open_player, require_world
+from forethought.cli.progress import progress_bar
+from forethought.cli.settings import describe, read_settings
+from forethought.cli.tables import evaluation_table
+from forethought.config import EnvironmentConfig, PromptConfig
+from forethought.evaluation.evaluate import Evaluated, EvaluationSettings
+from forethought.evaluation.evaluate import evaluate as play_held_out
+from forethought.rollouts.store import write_shard
+from forethought.runs.run_folder import RunFolder, write_text
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    """Whom to judge, where and how."""
+
+    run: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")]
+    """A run folder (its newest checkpoint), one of its checkpoints, or, together with
+    --environment.id, a folder of `save_pretrained` or a hub id."""
+
+    evaluation: Annotated[EvaluationSettings, tyro.conf.arg(name="")] = field(
+        default_factory=EvaluationSettings
+    )
+
+    json: Switch = False
+    """Print the text of evaluation.json instead of a table."""
+
+    threads: int | None = None
+    """CPU threads of PyTorch; by default as many as this process may use."""
+
+    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    """By default, the world that the run was trained in."""
+
+    prompt: PromptConfig = field(default_factory=PromptConfig)
+    """By default, the run's own."""
+
+
+def evaluate(settings: Evaluate) -> None:
+    """Play held-out episodes; compare with chance, expert and ceiling.
+
+    The episodes are the same for every model and are never trained on. A run folder gets
+    evaluation.json, and the episodes as evaluation_episodes.parquet; another world than
+    the run's own, or a checkpoint that is named itself, leaves the folder as it is.
+
+    Examples:
+      forethought evaluate runs/ppo
+      forethought evaluate runs/ppo --episodes 1000 --temperature 0.2 --json
+      forethought evaluate runs/ppo/checkpoints/step_20
+      forethought evaluate Qwen/Qwen2.5-VL-3B-Instruct --environment.id Blackjack
+    """
+    source = find_source(settings.run)
+    folder = _results_folder(source, settings)
+    with nullcontext() if folder is None else folder.lock():
+        evaluated = _play(source, settings)
+        if folder is not None:
+            write_shard(folder.evaluation_episodes_path, evaluated.trajectories)
+            write_text(folder.evaluation_path, evaluated.evaluation.to_json())
+    if settings.json:
+        print(evaluated.evaluation.to_json(), end="")
+        return
+    for line in evaluation_table(evaluated.evaluation):
+        print(line)
+    if folder is not None:
+        print(f"\nwritten: {folder.evaluation_path}, {folder.evaluation_episodes_path}")
+        print(f"next: forethought report {folder.path}")
+
+
+def evaluate_defaults(words: Sequence[str]) -> Evaluate | None:
+    """A run's world, prompt and length of answers, as defaults of the flags.
+
+    Raises:
+        UnknownNameError: neither a run nor a world was named.
+    """
+    typed = read_settings(
+        Evaluate, words, program="forethought evaluate", description=describe(evaluate)
+    )
+    source = find_source(typed.run)
+    if source.config is None:
+        require_world(typed.run, words)
+        return None
+    own = typed.evaluation
+    own = replace(own, max_new_tokens=source.max_new_tokens or own.max_new_tokens)
+    return Evaluate(
+        typed.run,
+        evaluation=own,
+        environment=source.config.environment,
+        prompt=source.config.prompt,
+    )
+
+
+def _results_folder(source: Source, settings: Evaluate) -> RunFolder | None:
+    """Where the results belong: to a run, if it was judged in its own world."""
+    is_own = source.config is not None and source.config.environment == settings.environment
+    return source.run if is_own else None
+
+
+def _play(source: Source, settings: Evaluate) -> Evaluated:
+    load_quietly(threads=settings.threads)
+    judged = settings.evaluation
+    policy, world = open_player(
+        source,
+        settings.environment,
+        settings.prompt,
+        slots=min(judged.slots, judged.episodes),
+    )
+    with progress_bar("evaluate", judged.episodes, "episode") as bar:
+        return play_held_out(
+            policy,
+            world,
+            judged,
+            checkpoint=source.checkpoint,
+            answer_format=settings.prompt.format,
+            workers=settings.environment.workers,
+            on_episode=bar.update,
+        )

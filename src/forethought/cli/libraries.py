@@ -1,0 +1,31 @@
+"""The heavy libraries, loaded late and kept quiet."""
+
+import os
+
+
+def load_quietly(*, threads: int | None = None) -> None:
+    """Loads torch and transformers, and stills what they say beside their errors.
+
+    To be called before anything of `policies/` or `training/` is imported.
+
+    Args:
+        threads: CPU threads of torch; by default as many as this process may use.
+    """
+    import torch
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    torch.set_num_threads(threads or usable_cores())
+
+
+def usable_cores() -> int:
+    """CPU cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def is_first_process() -> bool:
+    """Whether this process speaks: of those of `accelerate launch`, one does."""
+    return os.environ.get("RANK", "0") == "0"

@@ -1,0 +1,88 @@
+"""What a person may name as a player: a run, a checkpoint, a model's folder, a hub id."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from forethought.cli.flags import value_of
+from forethought.config import EnvironmentConfig, PPOConfig, PromptConfig
+from forethought.config_file import AnyConfig, load_any_config
+from forethought.errors import ConfigError, UnknownNameError
+from forethought.policies.contract import Policy
+from forethought.rollouts.world import World, open_world
+from forethought.runs.checkpoints import newest_checkpoint
+from forethought.runs.run_folder import RunFolder
+from forethought.runs.sources import MODEL_DIR, TINY
+
+
+class Source(NamedTuple):
+    """Where a model lies, and what is known of how it was trained."""
+
+    model: str
+    """A folder of `save_pretrained`, or a hub id."""
+    run: RunFolder | None
+    """The run, where one was named; its checkpoints and other models have none."""
+    checkpoint: str | None
+    """`step_400`."""
+    config: AnyConfig | None
+    """The settings that it was trained with."""
+
+    @property
+    def max_new_tokens(self) -> int | None:
+        """The longest answer that it was trained to give, where that is known."""
+        return self.config.rollout.max_new_tokens if isinstance(self.config, PPOConfig) else None
+
+
+def find_source(name: str) -> Source:
+    """What a name stands for; of a run, its newest checkpoint.
+
+    Raises:
+        CheckpointError: the run has no checkpoint, or its newest one is damaged.
+        ConfigError: the run's settings cannot be read; or the name is that of the tiny
+            model, which is nothing before it is trained.
+    """
+    path = Path(name)
+    if name == TINY and not path.exists():
+        raise ConfigError(
+            f'model "{TINY}" has learned nothing yet — train it (`forethought train sft`), '
+            "then name its run folder"
+        )
+    folder = RunFolder(path)
+    if folder.is_run:
+        config = load_any_config(folder.config_path)
+        newest = newest_checkpoint(folder.checkpoints_dir)
+        return Source(str(newest / MODEL_DIR), folder, newest.name, config)
+    if (path / MODEL_DIR).is_dir():
+        its_run = RunFolder(path.parent.parent)
+        config = load_any_config(its_run.config_path) if its_run.is_run else None
+        return Source(str(path / MODEL_DIR), None, path.name, config)
+    return Source(name, None, None, None)
+
+
+def require_world(name: str, words: Sequence[str]) -> None:
+    """Refuses a model whose world is not known.
+
+    Raises:
+        UnknownNameError: it is no run, and no world was named.
+    """
+    if value_of(words, "--environment.id") is None:
+        raise UnknownNameError(
+            f"{name} is not a run folder — name one; or, for another model, "
+            "name the world as well, with --environment.id"
+        )
+
+
+def open_player(
+    source: Source, environment: EnvironmentConfig, prompt: PromptConfig, *, slots: int
+) -> tuple[Policy, World]:
+    """Loads a model, and opens a world in the way that the model sees it.
+
+    Raises:
+        ForethoughtError: a model, world or option that is not there.
+    """
+    from forethought.policies.huggingface import load_policy
+    from forethought.policies.loading import LoadedModel
+
+    policy = load_policy(source.model, slots=slots)
+    size = LoadedModel(policy.module.model, policy.processor).preferred_image_size
+    return policy, open_world(environment, prompt, default_image_size=size)

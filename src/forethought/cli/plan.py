@@ -1,0 +1,211 @@
+"""What a run will do and need, before it does it (`--dry-run`)."""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from forethought.config import PPOConfig, SFTConfig
+from forethought.config_file import AnyConfig
+from forethought.errors import ConfigError
+from forethought.policies.encoding import Encoder
+from forethought.policies.loading import LoadedModel, load_outline
+from forethought.policies.lora import add_lora
+from forethought.policies.tiny import IMAGE_SIZE, make_tiny
+from forethought.rollouts.scripted import play, random_answer
+from forethought.rollouts.store import read_shard, read_shards
+from forethought.rollouts.world import World, open_world
+from forethought.runs.sources import TINY, model_source
+from forethought.training.start import demonstrations, texts_of
+from forethought.types import Step, Trajectory
+
+_SAMPLE_STEPS = 64
+"""Steps from which the length of prompts and answers is judged."""
+
+_GIB = 2**30
+
+
+class Lengths(NamedTuple):
+    """Tokens of one step."""
+
+    prompt: float
+    answer: float
+
+
+class Model(NamedTuple):
+    """What decides the memory of a model."""
+
+    parameters: int
+    trained: int
+    layers: int
+    hidden: int
+    intermediate: int
+    vocabulary: int
+    cache_width: int
+    """Numbers per token and layer in the cache of keys and values."""
+
+
+def make_plan(config: AnyConfig) -> list[str]:
+    """The plan, one line each.
+
+    Raises:
+        ForethoughtError: a world, model or data set that is not there: as training would.
+    """
+    world, outline = _outline(config)
+    loaded = outline or _adapted(make_tiny(texts_of(world, config), seed=config.seed), config)
+    model = _measure(loaded)
+    encoder = Encoder(loaded.model, loaded.processor)
+    if isinstance(config, SFTConfig):
+        work, lengths = _sft_work(config, world, encoder)
+    else:
+        work, lengths = _ppo_work(config, world, encoder)
+    size = f"model       {model.parameters:,} parameters, of which {model.trained:,} are trained"
+    return ["plan", *work, size, *_memory(config, model, lengths)]
+
+
+def check(config: AnyConfig) -> None:
+    """Refuses what can be refused before a run folder is touched.
+
+    Raises:
+        ForethoughtError: a world, option, model, part of a model or data set that is not
+            there, or a model that cannot read what the world shows.
+    """
+    world, loaded = _outline(config)
+    if isinstance(config, SFTConfig) and config.data is not None:
+        next(iter(_stored(config.data)), None)
+    if loaded is not None:
+        environment = world.factory()
+        try:
+            messages = world.prompter.messages(environment.restart(0))
+            Encoder(loaded.model, loaded.processor).encode(messages)
+        finally:
+            environment.close()
+
+
+def _outline(config: AnyConfig) -> tuple[World, LoadedModel | None]:
+    """World and model as training would open them, the weights left out; no model where it
+    is made from nothing."""
+    if config.model == TINY:
+        return open_world(config.environment, config.prompt, default_image_size=IMAGE_SIZE), None
+    loaded = load_outline(model_source(config.model))
+    size = loaded.preferred_image_size
+    world = open_world(config.environment, config.prompt, default_image_size=size)
+    return world, _adapted(loaded, config)
+
+
+def _adapted(loaded: LoadedModel, config: AnyConfig) -> LoadedModel:
+    if not config.lora.components or loaded.adapter is not None:
+        return loaded
+    with torch.device("meta"):
+        return loaded._replace(adapter=add_lora(loaded.model, config.lora, seed=config.seed))
+
+
+def _measure(loaded: LoadedModel) -> Model:
+    text: Any = loaded.model.config.get_text_config()
+    heads = text.num_attention_heads
+    head_width = getattr(text, "head_dim", None) or text.hidden_size // heads
+    sizes = [(p.numel(), p.requires_grad) for p in loaded.model.parameters()]
+    return Model(
+        parameters=sum(size for size, _ in sizes),
+        trained=sum(size for size, is_trained in sizes if is_trained),
+        layers=text.num_hidden_layers,
+        hidden=text.hidden_size,
+        intermediate=getattr(text, "intermediate_size", None) or 4 * text.hidden_size,
+        vocabulary=text.vocab_size,
+        cache_width=2 * (getattr(text, "num_key_value_heads", None) or heads) * head_width,
+    )
+
+
+def _sft_work(config: SFTConfig, world: World, encoder: Encoder) -> tuple[list[str], Lengths]:
+    if config.data is None:
+        count = config.demonstrations
+        sample = _steps(demonstrations(world, config))
+    else:
+        stored = _stored(config.data)
+        sample = [step for t in stored for step in t.steps if step.action.is_valid]
+        count = len(sample)
+        if not sample:
+            raise ConfigError(f"data: {config.data} holds no step with a valid answer")
+    lengths = _lengths(sample[:_SAMPLE_STEPS], encoder)
+    updates = max(1, round(config.epochs * count / config.batch_size))
+    tokens = config.epochs * count * sum(lengths)
+    return [
+        f"updates     {updates:,} of {config.batch_size} answers each, from {count:,} steps",
+        f"tokens      about {tokens:,.0f} trained on (per step {lengths.prompt:.0f} of prompt "
+        f"and {lengths.answer:.0f} of answer)",
+    ], lengths
+
+
+def _ppo_work(config: PPOConfig, world: World, encoder: Encoder) -> tuple[list[str], Lengths]:
+    environment = world.factory()
+    try:
+        episodes = play(world.id, environment, world.prompter, random_answer(0), range(2**31))
+        lengths = _lengths(_steps(episodes), encoder)
+    finally:
+        environment.close()
+    rollout, iterations = config.rollout, config.iterations
+    lengths = lengths._replace(answer=float(rollout.max_new_tokens))
+    steps = iterations * rollout.steps_per_iteration
+    generated = steps * lengths.answer
+    trained = config.epochs * steps * sum(lengths)
+    return [
+        f"steps       {steps:,} of the environment: {iterations} iterations "
+        f"of {rollout.steps_per_iteration}, in {rollout.slots} slots",
+        f"updates     {iterations * config.updates_per_iteration:,}: "
+        f"{config.updates_per_iteration} per iteration, of {config.batch_size} steps each",
+        f"tokens      at most {generated:,.0f} generated and {trained:,.0f} trained on (per step "
+        f"{lengths.prompt:.0f} of prompt and up to {rollout.max_new_tokens} of answer)",
+    ], lengths
+
+
+def _stored(data: str) -> Iterable[Trajectory]:
+    path = Path(data)
+    return read_shards(path) if path.is_dir() else read_shard(path)
+
+
+def _steps(trajectories: Iterable[Trajectory]) -> list[Step]:
+    return list(islice(chain.from_iterable(t.steps for t in trajectories), _SAMPLE_STEPS))
+
+
+def _lengths(steps: Sequence[Step], encoder: Encoder) -> Lengths:
+    prompts = [len(encoder.encode(step.prompt.messages).token_ids) for step in steps]
+    answers = [len(encoder.tokenise_answer(step.completion.text)) for step in steps]
+    return Lengths(sum(prompts) / len(steps), sum(answers) / len(steps))
+
+
+def _memory(config: AnyConfig, model: Model, lengths: Lengths) -> list[str]:
+    """Bytes, roughly. What a layer keeps for its backward pass is about ten numbers per unit
+    of its width and three per unit of its perceptron; the vocabulary's logits, their
+    log-probabilities and gradients are three more per word, for answer tokens alone."""
+    bf16 = config.compute.precision == "bf16"
+    frozen_size = 2 if bf16 and config.lora.components else 4
+    weights = 4 * model.trained + frozen_size * (model.parameters - model.trained)
+    batch_tokens = config.batch_size * sum(lengths)
+    tokens = min(config.compute.micro_batch_tokens, batch_tokens)
+    layer = 10 * model.hidden + 3 * model.intermediate
+    kept = model.layers * layer
+    if config.compute.gradient_checkpointing:
+        kept = layer + model.layers * model.hidden
+    share = lengths.answer / sum(lengths)
+    activations = tokens * (kept * (2 if bf16 else 4) + share * 3 * 4 * model.vocabulary)
+    parts = {
+        "weights": weights,
+        "gradients": 4 * model.trained,
+        "Adam": 8 * model.trained,
+        "activations": activations,
+    }
+    if isinstance(config, PPOConfig):
+        cached = config.rollout.slots * sum(lengths) * model.layers * model.cache_width * 4
+        parts["cache of generation"] = cached
+    total = sum(parts.values())
+    shares = ", ".join(f"{name} {_size(value)}" for name, value in parts.items())
+    return [
+        f"memory      about {_size(total)}, an estimate: {shares}",
+        "            (the libraries take about 0.5 GiB more)",
+    ]
+
+
+def _size(count: float) -> str:
+    return f"{count / _GIB:.2f} GiB" if count >= _GIB / 100 else f"{count / 2**20:.1f} MiB"

@@ -1,0 +1,177 @@
+"""`forethought play ENV`."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from forethought.cli.picture import half_blocks
+from forethought.config import EnvironmentConfig, PromptConfig, require
+from forethought.environments.contract import Environment, Transition
+from forethought.rollouts.world import World, open_world
+from forethought.types import Image, Observation
+
+_MAX_COLUMNS = 100
+"""A picture wider than this is no clearer."""
+_LISTED = 60
+"""Actions beyond this are not listed."""
+
+
+@dataclass(frozen=True)
+class Play:
+    """What is played, and how it is shown."""
+
+    environment: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="ENV")]
+    """Name of a world (`forethought envs` lists them), or `package.module:Class`."""
+
+    seed: int = 0
+    """Of the first episode; the next ones count on from it."""
+
+    image: Literal["half-blocks", "png", "none"] | None = None
+    """Pictures as coloured characters, as a file whose path is printed, or not at all. By
+    default coloured characters in a terminal, files elsewhere."""
+
+    options: tuple[str, ...] = ()
+    """Options of the world as `name=value`, e.g. `rules=reference`."""
+
+    image_size: int | None = None
+    """Pixels on a side; by default the world's own size."""
+
+    def __post_init__(self) -> None:
+        require(self.seed >= 0, "seed", self.seed, "0 or more")
+
+
+def play(settings: Play) -> None:
+    """Play a world yourself, in this terminal.
+
+    Type an action, or its number. `?` asks the expert, `q` leaves.
+
+    Examples:
+      forethought play NumberLine
+      forethought play Points24 --seed 7 --image png
+      forethought play Blackjack --options rules=reference
+    """
+    config = EnvironmentConfig(
+        id=settings.environment, options=settings.options, image_size=settings.image_size
+    )
+    world = open_world(config, PromptConfig(), default_image_size=None)
+    show = _Screen(settings.image or ("half-blocks" if sys.stdout.isatty() else "png"))
+    environment = world.factory()
+    try:
+        seed = settings.seed
+        while _play_episode(world, environment, seed, show) and _ask("another? [y/n] ") in (
+            "y",
+            "yes",
+        ):
+            seed += 1
+    finally:
+        environment.close()
+
+
+class _Screen:
+    """Shows observations."""
+
+    def __init__(self, kind: Literal["half-blocks", "png", "none"]) -> None:
+        self._kind = kind
+        self._folder: Path | None = None
+        self._shown = 0
+
+    def observation(self, observation: Observation) -> None:
+        if observation.image is not None:
+            self._picture(observation.image)
+        if observation.text:
+            print(observation.text)
+
+    def _picture(self, image: Image) -> None:
+        if self._kind == "half-blocks":
+            columns = min(shutil.get_terminal_size().columns, _MAX_COLUMNS)
+            print("\n".join(half_blocks(image, columns)))
+        if self._kind == "png":
+            print(f"picture: {self._write(image)}")
+
+    def _write(self, image: Image) -> Path:
+        import PIL.Image
+
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="forethought-play-"))
+        self._shown += 1
+        path = self._folder / f"{self._shown:03d}.png"
+        PIL.Image.fromarray(image).save(path)
+        return path
+
+
+def _play_episode(world: World, environment: Environment, seed: int, show: _Screen) -> bool:
+    """Plays until the end, or until the player leaves; tells whether the end was reached."""
+    observation = environment.restart(seed)
+    print(f"\n{world.id}, episode {seed}: {observation.goal}")
+    total, steps = 0.0, 0
+    while True:
+        show.observation(observation)
+        action = _choose(environment, world)
+        if action is None:
+            return False
+        transition = environment.act(action)
+        observation = environment.observation()
+        total, steps = total + transition.reward, steps + 1
+        print(f"reward {transition.reward:g}, return {total:g}")
+        if transition.terminated or transition.truncated:
+            show.observation(observation)
+            print(_ending(environment, transition, total, steps))
+            return True
+
+
+def _ending(environment: Environment, transition: Transition, total: float, steps: int) -> str:
+    how = "the episode has ended" if transition.terminated else "the episode was cut at its limit"
+    success = "success" if environment.success() else "no success"
+    measures = "".join(f", {name} {value:g}" for name, value in environment.measures())
+    return f"{how} after {steps} steps: {success}, return {total:g}{measures}"
+
+
+def _choose(environment: Environment, world: World) -> str | None:
+    """The action that the player wants; None where they leave."""
+    actions = environment.legal_actions()
+    is_numbered = not any(action.isdigit() for action in world.actions or actions)
+    print(_menu(actions, is_numbered))
+    while True:
+        typed = _ask("> ")
+        if typed is None or typed == "q":
+            return None
+        if typed == "?":
+            _tell_advice(environment)
+        elif is_numbered and typed.isdigit() and 1 <= int(typed) <= len(actions):
+            return actions[int(typed) - 1]
+        elif typed in (world.actions or actions) or (typed and world.actions is None):
+            return typed
+        else:
+            print(f"{typed!r} is no action here — {_menu(actions, is_numbered)}")
+
+
+def _menu(actions: Sequence[str], is_numbered: bool) -> str:
+    listed = [
+        f"{number} {action}" if is_numbered else action
+        for number, action in enumerate(actions[:_LISTED], start=1)
+    ]
+    more = f", … ({len(actions)} in all)" if len(actions) > _LISTED else ""
+    separator = "   " if is_numbered else " "
+    return f"actions: {separator.join(listed)}{more}   (? expert, q quit)"
+
+
+def _tell_advice(environment: Environment) -> None:
+    advice = environment.expert()
+    for name, value in advice.fields:
+        print(f"  {name}: {value}")
+    print(f"  action: {advice.action}")
+
+
+def _ask(question: str) -> str | None:
+    """A line that the player types; None at the end of the input."""
+    try:
+        return input(question).strip()
+    except EOFError:
+        print()
+        return None

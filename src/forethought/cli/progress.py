@@ -1,0 +1,16 @@
+"""Progress bars: on stderr, so that stdout holds results alone."""
+
+import sys
+from typing import NoReturn
+
+from tqdm import tqdm
+
+
+def progress_bar(description: str, total: int, unit: str, *, done: int = 0) -> "tqdm[NoReturn]":
+    """A bar that is advanced by `update`; in a file instead of a terminal, a line now and then.
+
+    Args:
+        done: how many there are already.
+    """
+    interval_s = 0.2 if sys.stderr.isatty() else 20.0
+    return tqdm(total=total, initial=done, desc=description, unit=unit, mininterval=interval_s)

@@ -1,0 +1,74 @@
+"""Numbers as text that a person reads."""
+
+from collections.abc import Iterator, Sequence
+
+from forethought.evaluation.results import Evaluation, EvaluationRow
+from forethought.evaluation.statistics import Interval
+
+_NOTHING = "–"
+
+
+def percent(rate: float | None, interval: Interval | None = None) -> str:
+    """`43.2 % [38.9, 47.6]`"""
+    if rate is None:
+        return _NOTHING
+    text = f"{100 * rate:.1f} %"
+    return (
+        text
+        if interval is None
+        else f"{text} [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+    )
+
+
+def number(value: float | None, interval: Interval | None = None) -> str:
+    """`-0.05 [-0.14, 0.03]`"""
+    if value is None:
+        return _NOTHING
+    text = f"{value:.2f}"
+    return text if interval is None else f"{text} [{interval.low:.2f}, {interval.high:.2f}]"
+
+
+def align(rows: Sequence[Sequence[str]], *, left: bool = False) -> Iterator[str]:
+    """Columns of equal width, the first to the left and the others to the right.
+
+    Args:
+        left: all of them to the left, as text wants to be.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    side = "<" if left else ">"
+    for first, *others in rows:
+        cells = [f"{cell:{side}{width}}" for cell, width in zip(others, widths[1:], strict=True)]
+        yield "  ".join([f"{first:{widths[0]}}", *cells]).rstrip()
+
+
+def evaluation_table(evaluation: Evaluation) -> Iterator[str]:
+    """The policy between chance and the expert, with intervals of 95 %."""
+    how = "greedy" if evaluation.is_greedy else f"temperature {evaluation.temperature:g}"
+    which = f", {evaluation.checkpoint}" if evaluation.checkpoint else ""
+    start, stop = evaluation.seed_range
+    yield f"{evaluation.environment_id}, {stop - start} held-out episodes, {how}{which}"
+    yield ""
+    rows = (evaluation.random, evaluation.policy, evaluation.expert, evaluation.ceiling)
+    header = ("", "success [95 %]", "return [95 %]", "invalid", "steps", "tokens per answer")
+    yield from align([header, *map(_cells, rows)])
+    yield from _remarks(evaluation.policy)
+
+
+def _cells(row: EvaluationRow) -> tuple[str, ...]:
+    return (
+        row.name,
+        percent(row.success_rate, row.success_interval),
+        number(row.mean_return, row.return_interval),
+        percent(row.invalid_rate),
+        number(row.mean_episode_steps),
+        number(row.mean_completion_tokens),
+    )
+
+
+def _remarks(policy: EvaluationRow) -> Iterator[str]:
+    if policy.measures or policy.failures:
+        yield ""
+    for name, value in policy.measures:
+        yield f"policy, mean {name}: {number(value)}"
+    if policy.failures:
+        yield f"policy, episodes lost to a failing environment: {policy.failures}"

@@ -1,0 +1,190 @@
+"""`forethought train sft|ppo`."""
+
+import dataclasses
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+import tyro
+
+from forethought.cli.flags import Switch, value_of
+from forethought.cli.interrupts import continued_by
+from forethought.cli.libraries import is_first_process, load_quietly
+from forethought.config import PPOConfig, SFTConfig
+from forethought.config_file import AnyConfig, dump_config, load_config
+from forethought.errors import ConfigError
+from forethought.runs.checkpoints import list_checkpoints
+from forethought.runs.run_folder import RunFolder
+
+Existing = Literal["refuse", "resume", "overwrite"]
+ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig)
+
+
+@dataclass(frozen=True)
+class Train(Generic[ConfigT]):
+    """What to train with, and what to do with the run folder."""
+
+    settings: Annotated[ConfigT, tyro.conf.arg(name="")]
+    """What is written into the run folder."""
+
+    config: Annotated[str | None, tyro.conf.arg(metavar="FILE.yaml")] = None
+    """Settings in a file; flags override them."""
+
+    resume: Annotated[str | None, tyro.conf.arg(metavar="RUN")] = None
+    """Continue the run in this folder, with its own settings."""
+
+    overwrite: Switch = False
+    """Delete the run that is in the output folder, and start anew."""
+
+    dry_run: Switch = False
+    """Print all settings and what they amount to, then stop; nothing is written."""
+
+    @property
+    def existing(self) -> Existing:
+        """What to do with a run that is in the output folder."""
+        if self.resume is not None:
+            return "resume"
+        return "overwrite" if self.overwrite else "refuse"
+
+
+def train_sft(settings: Train[SFTConfig]) -> None:
+    """Supervised fine-tuning: learn to answer as the world's expert does.
+
+    By default the tiny model, made from nothing, learns from demonstrations that are
+    played on the spot; --model and --data name others.
+
+    Examples:
+      forethought train sft --environment.id NumberLine --output runs/sft
+      forethought train sft --config configs/number_line_sft.yaml --dry-run
+      forethought train sft --resume runs/sft
+    """
+    config = _checked(settings)
+    if settings.dry_run:
+        _print_plan(config)
+        return
+    with _session("sft", config, settings.existing):
+        from forethought.training import sft
+
+        sft.train_sft(config, existing=settings.existing)
+
+
+def train_ppo(settings: Train[PPOConfig]) -> None:
+    """Reinforcement learning of thoughts and actions, from rewards (λ-PPO).
+
+    Starts from a model that can answer already, as a rule the run folder of `train sft`.
+
+    Examples:
+      forethought train ppo --model runs/sft --environment.id NumberLine --output runs/ppo
+      forethought train ppo --config configs/number_line_ppo.yaml --optimizer.learning-rate 3e-5
+      forethought train ppo --resume runs/ppo
+    """
+    config = _checked(settings)
+    if settings.dry_run:
+        _print_plan(config)
+        return
+    with _session("ppo", config, settings.existing):
+        from forethought.training import ppo
+
+        ppo.train_ppo(config, existing=settings.existing)
+
+
+def sft_defaults(words: Sequence[str]) -> Train[SFTConfig]:
+    """Defaults of `train sft`: those of the file, or of the run, that was named."""
+    return Train(_defaults(words, SFTConfig))
+
+
+def ppo_defaults(words: Sequence[str]) -> Train[PPOConfig]:
+    """Defaults of `train ppo`, likewise."""
+    return Train(_defaults(words, PPOConfig))
+
+
+def _defaults(words: Sequence[str], kind: type[ConfigT]) -> ConfigT:
+    file, run = value_of(words, "--config"), value_of(words, "--resume")
+    if run is not None:
+        return _stored(run, kind)
+    return kind() if file is None else load_config(Path(file), kind)
+
+
+def _stored(run: str, kind: type[ConfigT]) -> ConfigT:
+    """The settings of a run; the run may have been moved since it was started."""
+    return replace(load_config(RunFolder.open(Path(run)).config_path, kind), output=run)
+
+
+def _checked(settings: Train[ConfigT]) -> ConfigT:
+    """The settings to train with.
+
+    Raises:
+        ConfigError: a run is to be resumed with settings that are not its own, or would be
+            deleted although it holds the model to start from.
+    """
+    config = settings.settings
+    if settings.resume is None:
+        if settings.overwrite and _holds(config.output, config.model):
+            raise ConfigError(
+                f"--overwrite would delete the model to start from, {config.model} — "
+                "name another --output"
+            )
+        return config
+    for flag, given in (("config", settings.config), ("overwrite", settings.overwrite)):
+        if given:
+            raise ConfigError(
+                f"--resume and --{flag} exclude each other — a run is resumed with its own settings"
+            )
+    stored = _stored(settings.resume, type(config))
+    for name, own, other in differences(stored, config):
+        raise ConfigError(
+            f"{name} is {other!r}, but {own!r} in {settings.resume} — a run is resumed with its "
+            "own settings: leave that out, or start another run with another --output"
+        )
+    return stored
+
+
+def _holds(folder: str, path: str) -> bool:
+    return Path(path).resolve().is_relative_to(Path(folder).resolve())
+
+
+def differences(first: Any, second: Any, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Fields of two settings that are not equal, by dotted name, with both values."""
+    for field in dataclasses.fields(first):
+        one, other = getattr(first, field.name), getattr(second, field.name)
+        if dataclasses.is_dataclass(one):
+            yield from differences(one, other, f"{prefix}{field.name}.")
+        elif one != other:
+            yield prefix + field.name, one, other
+
+
+@contextmanager
+def _session(algorithm: str, config: AnyConfig, existing: Existing) -> Generator[None]:
+    """Around training: quiet libraries; settings that cannot work are refused before anything
+    is written or deleted; what to do after an interruption; and what to do next."""
+    with continued_by(lambda: _way_on(algorithm, config)):
+        load_quietly(threads=config.compute.threads)
+        if existing != "resume":
+            from forethought.cli.plan import check
+
+            check(config)
+        yield
+    if is_first_process():
+        print(config.output)
+        print(f"next: forethought evaluate {config.output}")
+
+
+def _way_on(algorithm: str, config: AnyConfig) -> str | None:
+    """How a run that was stopped goes on; None where it had not begun."""
+    folder = RunFolder(Path(config.output))
+    if not folder.is_run or folder.config_path.read_text(encoding="utf-8") != dump_config(config):
+        return None
+    has_checkpoint = bool(list_checkpoints(folder.checkpoints_dir))
+    verb = "continue" if has_checkpoint else "there is no checkpoint yet; start over"
+    return f"{verb} with: forethought train {algorithm} --resume {config.output}"
+
+
+def _print_plan(config: AnyConfig) -> None:
+    from forethought.cli.plan import make_plan
+
+    plan = make_plan(config)
+    print(dump_config(config), end="")
+    for line in plan:
+        print(f"# {line}")

@@ -1,0 +1,1 @@
+"""How good is it? Held-out episodes, intervals, reference rows."""

@@ -1,0 +1,1 @@
+"""How wrong was it? Pure functions: tensors in, a scalar and named statistics out."""

@@ -1,0 +1,1 @@
+"""Who answers? Models that generate and score with the same weights."""

@@ -1,0 +1,71 @@
+"""How long a sequence a model can read."""
+
+from typing import NamedTuple
+
+from transformers import PretrainedConfig
+from transformers.cache_utils import DynamicCache, DynamicLayer
+
+from forethought.errors import PolicyError
+
+
+class Limits(NamedTuple):
+    """In tokens; None where there is no end."""
+
+    positions: int | None
+    """Positions that were learned one by one (GPT-2). Rotary ones are computed, for any token."""
+    reach: int | None
+    """How far back the most forgetful layer attends, its own token included: a sliding
+    window; 0 for a recurrent layer."""
+    forgetful: str
+    """That layer, in words."""
+    layers: int
+    """That keep keys and values."""
+
+    def require_positions(self, longest: int) -> None:
+        """For every sequence that goes through the model.
+
+        Raises:
+            PolicyError: it ends behind the last position.
+        """
+        if self.positions is not None and longest > self.positions:
+            raise PolicyError(
+                f"prompt and answer have up to {longest} tokens, but this model has learned "
+                f"{self.positions} positions — shorten prompt or answer, or choose another model"
+            )
+
+    def require_plain_attention(self, longest: int) -> None:
+        """For what counts on every token attending to all tokens before it: the decode loop's
+        cache, and rows that several completions share.
+
+        Raises:
+            PolicyError: a layer forgets some of them.
+        """
+        if self.reach is not None and longest > self.reach:
+            raise PolicyError(
+                f"prompt and answer have up to {longest} tokens, but {self.forgetful} — shorten "
+                "prompt or answer, or choose another model"
+            )
+
+
+def limits_of(config: PretrainedConfig) -> Limits:
+    """What a model's configuration says, of its decoder if it has other parts."""
+    text = config.get_text_config()
+    is_rotary = getattr(text, "rope_parameters", None) is not None
+    positions = None if is_rotary else getattr(text, "max_position_embeddings", None)
+    layers = DynamicCache(config=text).layers
+    forgetful = [
+        (*_reach_of(layer), index)
+        for index, layer in enumerate(layers)
+        if type(layer) is not DynamicLayer
+    ]
+    if not forgetful:
+        return Limits(positions, None, "", len(layers))
+    reach, words, index = min(forgetful)
+    return Limits(positions, reach, f"layer {index} {words}", len(layers))
+
+
+def _reach_of(layer: object) -> tuple[int, str]:
+    window = getattr(layer, "sliding_window", None)
+    if isinstance(window, int):
+        return window, f"attends to the last {window} alone"
+    return 0, f"is no attention layer ({type(layer).__name__})"

@@ -1,0 +1,1 @@
+"""What is the agent told, and what did it answer?"""

@@ -1,0 +1,106 @@
+"""The charts that a report knows: which metrics, in which words, on which scale."""
+
+from typing import NamedTuple
+
+from forethought.reports.charts import Scale
+
+
+class Chart(NamedTuple):
+    """One chart: drawn where the log has at least one of its metrics."""
+
+    title: str
+    metrics: tuple[str, ...]
+    y_label: str
+    caption: str
+    scale: Scale = Scale.NUMBER
+    shows: tuple[float, ...] = ()
+    """Values that the vertical axis reaches, whatever the data."""
+    labels: tuple[str, ...] = ()
+
+
+CHARTS = (
+    Chart(
+        "Success in training",
+        ("success_rate",),
+        "success",
+        "Share of the training episodes that ended in success, with its 95 % Wilson interval.",
+        Scale.SHARE,
+        shows=(0.0, 1.0),
+    ),
+    Chart(
+        "Return in training",
+        ("mean_return",),
+        "return per episode",
+        "Undiscounted sum of rewards, mean over the training episodes of one iteration.",
+    ),
+    Chart(
+        "Invalid answers",
+        ("invalid_rate",),
+        "share of steps",
+        "Answers that named no action of this world.",
+        Scale.SHARE,
+        shows=(0.0,),
+    ),
+    Chart("Loss", ("loss",), "nats per token", "Cross-entropy of the expert's answers.", Scale.LOG),
+    Chart(
+        "Entropy",
+        ("entropy",),
+        "nats per token",
+        "How undecided the policy is, token by token. Near 0 it no longer explores.",
+        shows=(0.0,),
+    ),
+    Chart(
+        "Policy change",
+        ("approximate_kl",),
+        "approximate KL, nats",
+        "How far one iteration's updates moved the policy from the one that acted.",
+        Scale.LOG,
+    ),
+    Chart(
+        "Clipped steps",
+        ("clip_fraction",),
+        "share of steps",
+        "Steps whose probability ratio left the trusted range. Much above 30 %: updates too large.",
+        Scale.SHARE,
+        shows=(0.0,),
+    ),
+    Chart(
+        "Critic's error",
+        ("value_loss",),
+        "value loss, return²",
+        "Clipped squared error of the predicted returns.",
+    ),
+    Chart(
+        "Critic's foresight",
+        ("explained_variance",),
+        "explained variance",
+        "1: the critic foresees the returns. 0: no better than their mean. Below: worse.",
+        shows=(0.0, 1.0),
+    ),
+    Chart(
+        "Gradient norm",
+        ("gradient_norm",),
+        "norm before clipping",
+        "Length of the gradient. Jumps foretell instability.",
+    ),
+    Chart(
+        "Log-probability of answers",
+        ("thought_logprob", "action_logprob"),
+        "nats per answer",
+        "Sum over the tokens of thoughts and of actions, as sampled.",
+        labels=("thoughts", "action"),
+    ),
+    Chart(
+        "Length of answers",
+        ("completion_tokens",),
+        "tokens per step",
+        "Thoughts and action together.",
+    ),
+    Chart(
+        "First-ratio deviation",
+        ("first_ratio_deviation",),
+        "largest |ratio − 1|",
+        "Sampled against recomputed probabilities before the first update: rounding alone.",
+        Scale.LOG,
+    ),
+)

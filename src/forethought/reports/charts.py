@@ -1,0 +1,195 @@
+"""Draws one chart of curves over training: points, intervals where there are any, the trend."""
+
+from enum import Enum
+from math import ceil, floor, log10
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from forethought.reports.numerals import short
+from forethought.reports.points import Curve, Numbers, positive, thinned, trend, trend_reach
+from forethought.reports.svg import Ink, to_inline_svg
+
+_SIZE_IN = (3.8, 2.3)
+_FONT_SIZE = 9.5
+_NICE = (1, 2, 2.5, 5, 10)
+"""Ticks are multiples of these."""
+_DOTTED_UP_TO = 60
+"""Points are marked one by one while they can be told apart."""
+
+
+class Scale(Enum):
+    """Of the vertical axis."""
+
+    NUMBER = "number"
+    SHARE = "share"
+    """From 0 to 1, written as percent."""
+    LOG = "log"
+
+
+class Level(NamedTuple):
+    """A horizontal line to compare with."""
+
+    y: float
+    label: str
+
+
+class Look(NamedTuple):
+    """What tells one curve of a chart from the other, also without colour."""
+
+    ink: Ink
+    line: str
+
+
+_LOOKS = (Look(Ink.SERIES_1, "-"), Look(Ink.SERIES_2, "--"))
+
+
+def draw(
+    curves: list[Curve],
+    *,
+    name: str,
+    description: str,
+    x_label: str,
+    y_label: str,
+    scale: Scale = Scale.NUMBER,
+    shows: tuple[float, ...] = (),
+    levels: tuple[Level, ...] = (),
+) -> str:
+    """An inline SVG.
+
+    Args:
+        curves: at most two, each with at least one point. A logarithmic scale leaves out
+            points that are not above 0; where none is, the scale is a plain one.
+        name: identifies the chart on its page.
+        description: for those who cannot see it.
+        shows: values that the vertical axis reaches, whatever the data.
+    """
+    if scale is Scale.LOG:
+        drawable = [rest for curve in curves if (rest := positive(curve)).x.size]
+        if drawable:
+            curves = drawable
+        else:
+            scale, shows = Scale.NUMBER, (*shows, 0.0)
+    with style.context("default"):
+        figure = Figure(figsize=_SIZE_IN, layout="constrained")
+        axes = figure.subplots()
+        _style(axes, x_label, y_label)
+        for curve, look in zip(curves, _LOOKS, strict=False):
+            _plot(axes, thinned(curve), look, is_log=scale is Scale.LOG)
+        _set_x_range(axes, np.concatenate([curve.x for curve in curves]))
+        _set_y_range(axes, np.concatenate([curve.y for curve in curves]), scale, shows)
+        for level in levels:
+            _plot_level(axes, level)
+        if len(curves) > 1:
+            axes.legend(frameon=False, fontsize=_FONT_SIZE, labelcolor=Ink.TEXT.value)
+        return to_inline_svg(figure, name=name, description=description)
+
+
+def _style(axes: Axes, x_label: str, y_label: str) -> None:
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    rule, text = Ink.RULE.value, Ink.TEXT.value
+    axes.spines["bottom"].set_color(rule)
+    axes.grid(axis="y", color=rule, linewidth=0.6, alpha=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(color=rule, labelcolor=text, labelsize=_FONT_SIZE, length=3, width=0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(x_label, color=text, fontsize=_FONT_SIZE)
+    axes.set_ylabel(y_label, color=text, fontsize=_FONT_SIZE)
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=_NICE, integer=True))
+    axes.xaxis.set_major_formatter(FuncFormatter(_compact))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=_NICE))
+    axes.yaxis.set_major_formatter(FuncFormatter(_plain))
+
+
+def _plot(axes: Axes, curve: Curve, look: Look, *, is_log: bool) -> None:
+    x, y, colour = curve.x, curve.y, look.ink.value
+    if curve.low is not None and curve.high is not None:
+        axes.fill_between(x, curve.low, curve.high, color=colour, alpha=0.16, linewidth=0)
+    has_trend = trend_reach(len(x)) > 0
+    if len(x) <= _DOTTED_UP_TO:
+        axes.plot(
+            x,
+            y,
+            "o",
+            color=colour,
+            alpha=0.55 if has_trend else 1.0,
+            markersize=2.8,
+            markeredgewidth=0,
+        )
+    else:
+        axes.plot(x, y, color=colour, alpha=0.35, linewidth=0.8)
+    line = 10 ** trend(np.log10(y)) if is_log else trend(y, curve.weights)
+    axes.plot(x, line, linestyle=look.line, color=colour, linewidth=1.6, label=curve.label)
+
+
+def _plot_level(axes: Axes, level: Level) -> None:
+    colour = Ink.MARK.value
+    axes.axhline(level.y, color=colour, linewidth=1, linestyle=":", zorder=1.5)
+    axes.annotate(
+        level.label,
+        (1, level.y),
+        xycoords=("axes fraction", "data"),
+        xytext=(-2, -3),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        color=colour,
+        fontsize=_FONT_SIZE - 0.5,
+        parse_math=False,
+    )
+
+
+def _set_x_range(axes: Axes, x: Numbers) -> None:
+    first, last = float(x.min()), float(x.max())
+    if first == last:
+        axes.set_xticks([first])
+    room = 0.02 * (last - first) or 1.0
+    axes.set_xlim(first - room, last + room)
+
+
+def _set_y_range(axes: Axes, y: Numbers, scale: Scale, shows: tuple[float, ...]) -> None:
+    if scale is Scale.LOG:
+        _set_decades(axes, y)
+        return
+    lowest, highest = min(*shows, y.min(), y.max()), max(*shows, y.min(), y.max())
+    room = 0.06 * ((highest - lowest) or abs(highest) or 1.0)
+    # An end that is always shown is an end of the scale; a line on it needs its own width.
+    below = 0.0 if lowest in shows else room
+    above = 0.2 * room if highest in shows else room
+    axes.set_ylim(lowest - below, highest + above)
+    if scale is Scale.SHARE:
+        axes.yaxis.set_major_formatter(FuncFormatter(_percent))
+
+
+def _set_decades(axes: Axes, y: Numbers) -> None:
+    """A logarithmic axis from one power of ten to another."""
+    first, last = floor(log10(y.min())), ceil(log10(y.max()))
+    last = max(last, first + 1)
+    every = ceil((last - first) / 5)
+    axes.set_yscale("log")
+    axes.set_ylim(10.0**first, 10.0**last)
+    axes.yaxis.set_major_locator(FixedLocator([10.0**n for n in range(first, last + 1, every)]))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(_plain))
+
+
+# Labels of ticks; matplotlib calls them with value and position.
+
+
+def _plain(value: float, _: int | None) -> str:
+    return short(value)
+
+
+def _compact(value: float, _: int | None) -> str:
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:g}M"
+    return f"{value / 1e3:g}k" if abs(value) >= 1e4 else f"{value:,.0f}"
+
+
+def _percent(value: float, _: int | None) -> str:
+    return f"{short(100 * value)} %"

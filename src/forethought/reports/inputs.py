@@ -1,0 +1,155 @@
+"""What a report is made from: everything that a run folder holds, read once."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from forethought.config_file import ALGORITHMS, AnyConfig, load_any_config
+from forethought.errors import StorageError
+from forethought.evaluation.results import Evaluation, EvaluationRow
+from forethought.rollouts.store import SUFFIX, read_shard
+from forethought.runs.metrics import MetricsTable, read_metrics
+from forethought.runs.run_folder import RunFolder
+from forethought.runs.sources import TINY
+from forethought.types import Trajectory
+
+
+class StartingPoint(NamedTuple):
+    """The evaluated run whose model this one began with."""
+
+    algorithm: str
+    row: EvaluationRow
+
+
+class Episodes(NamedTuple):
+    """What was played, and what for."""
+
+    played_for: Literal["evaluation", "training"]
+    file_name: str
+    trajectories: list[Trajectory]
+
+
+@dataclass(frozen=True, eq=False)
+class RunRecord:
+    """One run. What the folder does not hold (yet) is None."""
+
+    config: AnyConfig
+    metrics: MetricsTable | None
+    timings: MetricsTable | None
+    evaluation: Evaluation | None
+    start: StartingPoint | None
+    episodes: Episodes | None
+    environment: str | None
+    """The text of `environment.txt`."""
+    config_text: str
+    written_s: float
+    """When the run wrote last, seconds since 1970 (UTC)."""
+
+    @property
+    def algorithm(self) -> str:
+        """As the command line calls it: `sft`, `ppo`."""
+        return algorithm_of(self.config)
+
+    @property
+    def last_step(self) -> int | None:
+        """The last step in the log, or None before the first."""
+        return int(self.metrics.steps[-1]) if self.metrics is not None else None
+
+
+def read_run(path: Path) -> RunRecord:
+    """Reads a run, also one that is still being written.
+
+    Raises:
+        ForethoughtError: the folder is no run, or a file in it is damaged.
+    """
+    folder = RunFolder.open(path)
+    config = load_any_config(folder.config_path)
+    evaluation = _read_evaluation(folder)
+    metrics = _read_log(folder.metrics_path)
+    newest = folder.config_path if metrics is None else folder.metrics_path
+    return RunRecord(
+        config=config,
+        metrics=metrics,
+        timings=_read_log(folder.timings_path),
+        evaluation=evaluation,
+        start=_read_start(config, path, evaluation),
+        episodes=_read_episodes(folder),
+        environment=_read_text(folder.environment_path),
+        config_text=_read_text(folder.config_path) or "",
+        written_s=newest.stat().st_mtime,
+    )
+
+
+def algorithm_of(config: AnyConfig) -> str:
+    """The name under which a config's kind is known."""
+    return next(name for name, kind in ALGORITHMS.items() if kind is type(config))
+
+
+def _read_log(path: Path) -> MetricsTable | None:
+    """A log with at least one line."""
+    if not path.exists():
+        return None
+    table = read_metrics(path)
+    return table if table.steps.size else None
+
+
+def _read_evaluation(folder: RunFolder) -> Evaluation | None:
+    text = _read_text(folder.evaluation_path)
+    if text is None:
+        return None
+    try:
+        return Evaluation.from_json(text)
+    except StorageError as error:
+        raise StorageError(f"{folder.evaluation_path}: {error}") from None
+
+
+def _read_start(
+    config: AnyConfig, path: Path, evaluation: Evaluation | None
+) -> StartingPoint | None:
+    """The run that `config.model` names, where it was evaluated in the same world."""
+    folder = _find_start(config, path)
+    found = None if folder is None else _read_evaluation(folder)
+    if folder is None or found is None:
+        return None
+    if evaluation is not None and found.environment_id != evaluation.environment_id:
+        return None
+    return StartingPoint(algorithm_of(load_any_config(folder.config_path)), found.policy)
+
+
+def _find_start(config: AnyConfig, path: Path) -> RunFolder | None:
+    """A relative name is looked up from here, then from where the run was started."""
+    if config.model == TINY:
+        return None
+    model = Path(config.model)
+    if model.parent.name == "checkpoints":
+        model = model.parent.parent
+    bases = [Path(), *_started_from(path.resolve(), Path(config.output))]
+    folders = [RunFolder(base / model) for base in bases]
+    return next((folder for folder in folders if folder.is_run), None)
+
+
+def _started_from(path: Path, output: Path) -> list[Path]:
+    """The working directory in which `output` was this path, if the path ends like it."""
+    parts = output.parts
+    if output.is_absolute() or ".." in parts or path.parts[-len(parts) :] != parts:
+        return []
+    return [path.parents[len(parts) - 1]]
+
+
+def _read_episodes(folder: RunFolder) -> Episodes | None:
+    """The held-out episodes, or else what was played last in training."""
+    path = folder.evaluation_episodes_path
+    if path.exists():
+        return Episodes("evaluation", path.name, read_shard(path))
+    shards = sorted(folder.trajectories_dir.glob(f"*{SUFFIX}"))
+    return Episodes("training", shards[-1].name, read_shard(shards[-1])) if shards else None
+
+
+def _read_text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
+        raise StorageError(f"{path}: cannot be read: {reason}") from error

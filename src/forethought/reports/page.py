@@ -1,0 +1,101 @@
+"""Puts a run's report together: one HTML page that needs nothing beside itself."""
+
+import base64
+import hashlib
+from pathlib import Path
+from string import Template
+
+from forethought.reports.curves import curves_section
+from forethought.reports.header import header_section, page_title, setup_section
+from forethought.reports.inputs import Episodes, RunRecord, read_run
+from forethought.reports.markup import embed_json, escape
+from forethought.reports.numerals import counted
+from forethought.reports.replay import make_replay
+from forethought.reports.selection import Selection, select_episodes
+from forethought.reports.static_replay import static_replay
+from forethought.reports.table import table_section
+from forethought.reports.timing import timing_section
+from forethought.runs.run_folder import RunFolder, write_text
+
+_ASSETS = Path(__file__).with_name("assets")
+
+
+def write_report(run: Path) -> Path:
+    """Writes `report.html` into a run folder, and returns its path.
+
+    An unchanged run gives the same bytes again.
+
+    Raises:
+        ForethoughtError: the folder is no run, a file in it is damaged, or the page
+            cannot be written.
+    """
+    page = render(read_run(run))
+    path = RunFolder(run).report_path
+    write_text(path, page)
+    return path
+
+
+def render(run: RunRecord) -> str:
+    """The page as text."""
+    script = _asset("report.js")
+    replay, data = _replay_section(run)
+    return Template(_asset("report.html")).substitute(
+        policy=_content_policy(script),
+        title=escape(page_title(run)),
+        style=_asset("report.css"),
+        header=header_section(run),
+        table=table_section(run),
+        curves=curves_section(run),
+        timing=timing_section(run),
+        replay=replay,
+        setup=setup_section(run),
+        data=data,
+        script=script,
+    )
+
+
+def _content_policy(script: str) -> str:
+    """Lets a browser run this one script, show pictures held in the page, and load nothing."""
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _replay_section(run: RunRecord) -> tuple[str, str]:
+    """HTML of the viewer, and the data that it shows."""
+    if run.episodes is None:
+        notice = "No episodes are stored: there is nothing to replay yet."
+        return f'<p class="notice">{notice}</p>', embed_json(None)
+    selection = select_episodes(run.episodes.trajectories)
+    note = _what_is_shown(run.episodes, selection)
+    if not selection.episodes:
+        return f'<p class="notice">{escape(note)}</p>', embed_json(None)
+    replay = make_replay(selection.episodes)
+    html = Template(_asset("replay.html")).substitute(
+        note=escape(note), static=static_replay(replay)
+    )
+    return html, replay.to_json()
+
+
+def _what_is_shown(episodes: Episodes, selection: Selection) -> str:
+    source = (
+        "Held-out episodes"
+        if episodes.played_for == "evaluation"
+        else f"Training episodes of {episodes.file_name}, as no held-out ones are stored"
+    )
+    successes = counted(selection.successes, "success", "successes")
+    failures = counted(selection.failures, "failure", "failures")
+    shown = counted(len(selection.episodes), "is shown", "are shown")
+    sentences = [f"{source}: {successes} and {failures}; {shown}."]
+    if selection.unfinished and not selection.successes + selection.failures:
+        sentences.append("None of them is finished.")
+    if selection.lost:
+        lost = counted(selection.lost, "episode was", "episodes were")
+        sentences.append(f"{lost} lost to crashes of the world.")
+    return " ".join(sentences)
+
+
+def _asset(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")

@@ -1,0 +1,62 @@
+"""The first episode as plain HTML, for readers without JavaScript."""
+
+from forethought.reports.markup import escape
+from forethought.reports.numerals import decimal
+from forethought.reports.pictures import data_uri
+from forethought.reports.replay import Replay, ReplayEpisode, ReplayStep
+from forethought.reports.tokens import Token
+
+
+def static_replay(replay: Replay) -> str:
+    """All steps of the first episode, one below the other."""
+    episode = replay.episodes[0]
+    steps = "".join(
+        _step(replay, step, number)
+        for number, step in enumerate(episode.steps, start=episode.first_step + 1)
+    )
+    return (
+        '<p class="notice">The other episodes, and stepping through them, need JavaScript.</p>'
+        f'<h3>{_title(episode)}</h3><ol class="static">{steps}</ol>'
+    )
+
+
+def _title(episode: ReplayEpisode) -> str:
+    return f"Episode {episode.number}: {episode.outcome}, return {decimal(episode.total)}"
+
+
+def _step(replay: Replay, step: ReplayStep, number: int) -> str:
+    pictures = "".join(
+        f'<img class="pixels" width="192" alt="What the model saw at step {number}" '
+        f'src="{data_uri(replay.pictures[turn.picture])}">'
+        for turn in step.prompt
+        if turn.picture is not None
+    )
+    prompt = "\n".join(replay.texts[turn.text] for turn in step.prompt)
+    return (
+        f'<li value="{number}">{pictures}<pre>{escape(prompt)}</pre>'
+        f'<pre class="completion">{_completion(step)}</pre>'
+        f"<p>{escape(action_in_words(step))}. Reward {decimal(step.reward)}, "
+        f"return so far {decimal(step.return_so_far)}, value {decimal(step.value)}.</p></li>"
+    )
+
+
+def action_in_words(step: ReplayStep) -> str:
+    """What was done, and what was wrong with the answer."""
+    if step.was_randomised:
+        return f"Invalid answer; action drawn at random: {step.action}"
+    if step.is_valid:
+        return f"Action: {step.action}"
+    return f"Invalid answer: {step.action or 'no action in it'}"
+
+
+def _completion(step: ReplayStep) -> str:
+    if not step.tokens:
+        return escape(step.text)
+    return "".join(
+        f'<span class="{part}">{"".join(_token(token) for token in step.tokens[start:stop])}</span>'
+        for part, start, stop in step.segments
+    )
+
+
+def _token(token: Token) -> str:
+    return f'<span class="heat-{token.heat}">{escape(token.text)}</span>'

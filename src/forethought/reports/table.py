@@ -1,0 +1,141 @@
+"""The results table: chance, the start, this policy, the expert and the ceiling."""
+
+from typing import NamedTuple
+
+from forethought.evaluation.results import EvaluationRow
+from forethought.evaluation.statistics import Interval
+from forethought.reports.inputs import RunRecord
+from forethought.reports.markup import escape
+from forethought.reports.numerals import (
+    MISSING,
+    count,
+    counted,
+    decimal,
+    decimal_interval,
+    percent,
+    percent_interval,
+)
+
+
+class Agent(NamedTuple):
+    """A row of the table."""
+
+    title: str
+    note: str
+    row: EvaluationRow
+    is_this_run: bool = False
+
+
+def agents(run: RunRecord) -> list[Agent]:
+    """The rows from worst to best expected; none where the run was not evaluated."""
+    evaluation = run.evaluation
+    if evaluation is None:
+        return []
+    found = [Agent("Random", "chance", evaluation.random)]
+    if run.start is not None:
+        found.append(Agent(run.start.algorithm.upper(), "where this run began", run.start.row))
+    note = "this policy" + (f", {evaluation.checkpoint}" if evaluation.checkpoint else "")
+    found.append(Agent(run.algorithm.upper(), note, evaluation.policy, is_this_run=True))
+    found.append(Agent("Expert", "the world's own", evaluation.expert))
+    found.append(Agent("Ceiling", "best possible", evaluation.ceiling))
+    return found
+
+
+def table_section(run: RunRecord) -> str:
+    """HTML of the table, or of what makes one."""
+    if run.evaluation is None:
+        command = f"forethought evaluate {run.config.output}"
+        return (
+            '<p class="notice">This run was not evaluated on held-out episodes yet. '
+            f"Do so with <code>{escape(command)}</code>, then write this report again.</p>"
+        )
+    measures = [name for name, _ in run.evaluation.policy.measures]
+    columns = ["Success", "Return", "Invalid", "Steps / episode", "Tokens / step"]
+    heads = "".join(
+        f'<th scope="col">{escape(title)}</th>' for title in (*columns, *measures, "Episodes")
+    )
+    ceiling = run.evaluation.ceiling.success_rate
+    rows = "".join(_row(agent, measures, ceiling) for agent in agents(run))
+    return (
+        '<div class="scroll" tabindex="0" role="region" aria-label="Results table">'
+        f'<table><thead><tr><th scope="col">Agent</th>{heads}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>{_footnote(run)}"
+    )
+
+
+def _row(agent: Agent, measures: list[str], ceiling: float | None) -> str:
+    row = agent.row
+    value_of = dict(row.measures)
+    cells = [
+        _success(row, ceiling),
+        _with_interval(decimal(row.mean_return), row.return_interval),
+        percent(row.invalid_rate),
+        decimal(row.mean_episode_steps, 1),
+        decimal(row.mean_completion_tokens, 1),
+        *(decimal(value_of.get(name)) for name in measures),
+        count(row.episodes),
+    ]
+    marked = ' class="this-run"' if agent.is_this_run else ""
+    body = "".join(f"<td>{cell}</td>" for cell in cells)
+    title = f"{escape(agent.title)}<small>{escape(agent.note)}</small>"
+    return f'<tr{marked}><th scope="row">{title}</th>{body}</tr>'
+
+
+def _success(row: EvaluationRow, ceiling: float | None) -> str:
+    if row.success_rate is None:
+        return MISSING
+    interval = row.success_interval
+    text = f"<b>{percent(row.success_rate)}</b>"
+    if interval is not None:
+        text += f"<small>{percent_interval(interval)}</small>"
+    bar = success_bar(row.success_rate, interval, ceiling)
+    return f'<div class="rate"><span>{text}</span>{bar}</div>'
+
+
+def success_bar(rate: float, interval: Interval | None, ceiling: float | None) -> str:
+    """A bar from 0 to 100 %, the interval as a whisker, the ceiling as a tick."""
+    marks = f'<i class="fill" style="width:{100 * rate:.1f}%"></i>'
+    if interval is not None:
+        left, width = 100 * interval.low, 100 * (interval.high - interval.low)
+        marks += f'<i class="whisker" style="left:{left:.1f}%;width:{width:.1f}%"></i>'
+    if ceiling is not None:
+        marks += f'<i class="ceiling" style="left:{100 * ceiling:.1f}%"></i>'
+    return f'<span class="track" aria-hidden="true">{marks}</span>'
+
+
+def _with_interval(text: str, interval: Interval | None) -> str:
+    return text if interval is None else f"{text}<small>{decimal_interval(interval)}</small>"
+
+
+def _footnote(run: RunRecord) -> str:
+    evaluation = run.evaluation
+    assert evaluation is not None
+    how = (
+        "the most likely token each time (greedy)"
+        if evaluation.is_greedy
+        else f"sampled at temperature {evaluation.temperature:g}"
+    )
+    notes = [
+        f"Held-out episodes of {evaluation.environment_id}, whose seeds no training "
+        f"uses; answers {how}. Second lines: 95 % intervals, Wilson for success, bootstrap "
+        "for the return. Whiskers are the intervals, the upright line is the ceiling."
+    ]
+    lost = sum(agent.row.failures or 0 for agent in agents(run))
+    if lost:
+        episodes = counted(lost, "episode was", "episodes were")
+        notes.append(f"{episodes} lost to crashes of the world and not counted.")
+    if _is_behind(run):
+        notes.append(
+            f"The run has gone on to step {run.last_step} since {evaluation.checkpoint} "
+            "was evaluated."
+        )
+    return f'<p class="footnote">{" ".join(escape(note) for note in notes)}</p>'
+
+
+def _is_behind(run: RunRecord) -> bool:
+    """Whether a checkpoint was evaluated that is not the last state of the run."""
+    checkpoint = run.evaluation.checkpoint if run.evaluation else None
+    if checkpoint is None or run.last_step is None:
+        return False
+    step = checkpoint.removeprefix("step_")
+    return step.isdigit() and int(step) < run.last_step

@@ -1,0 +1,1 @@
+"""How are steps gathered, and how are they stored?"""

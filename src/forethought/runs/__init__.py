@@ -1,0 +1,1 @@
+"""What does a run leave on the disk? Layout, lock, metrics, checkpoints."""

@@ -1,0 +1,1 @@
+"""How are weights changed? One plain loop per algorithm."""

@@ -1,0 +1,87 @@
+"""Prompts are what the model's own processor makes of the conversation."""
+
+import logging as standard_logging
+
+import numpy as np
+import pytest
+from transformers.utils import logging
+
+from forethought.policies.huggingface import HuggingFacePolicy, load_policy
+from forethought.types import Message
+from tests.contract.architectures.builders import Checkpoint
+from tests.contract.architectures.helpers import (
+    SIZES,
+    conversation_of,
+    make_prompts,
+    picture,
+)
+
+IMAGE_TOKENS = {
+    # A tower of 4 × 4 patches, whatever the size.
+    "llava": dict.fromkeys(SIZES, 16),
+    # 16 of the thumbnail. Beside it the picture fitted into 1 × 2, 2 × 1 or 2 × 2 tiles of
+    # 4 × 4 patches, less the rows or columns that stay empty, and a line break after each row.
+    "llava_next": {
+        (32, 32): 16 + 4 * (4 + 1),  # one tile of two is empty
+        (32, 64): 16 + 4 * (8 + 1),
+        (64, 32): 16 + 8 * (4 + 1),
+        (64, 64): 16 + 8 * (8 + 1),
+        (48, 40): 16 + 8 * (6 + 1),  # 40/48 of 8 columns: 6 whole ones
+        (24, 70): 16 + 2 * (8 + 1),  # 24/70 of 8 rows: 2 whole ones
+    },
+    # 16 × 16 pixels a token, sides rounded to the nearest multiple, at most 64 × 64 in all.
+    "qwen2_5_vl": {
+        (32, 32): 2 * 2,
+        (32, 64): 2 * 4,
+        (64, 32): 4 * 2,
+        (64, 64): 4 * 4,
+        (48, 40): 3 * 2,
+        (24, 70): 2 * 4,
+    },
+}
+IMAGE_TOKENS["qwen3_vl"] = IMAGE_TOKENS["qwen2_5_vl"]
+
+
+def test_ids_equal_the_processors_own(policy: HuggingFacePolicy) -> None:
+    for prompt in make_prompts(policy, 20):
+        expected = policy.processor.apply_chat_template(
+            [conversation_of(prompt)], tokenize=True, add_generation_prompt=True, return_dict=True
+        )
+        assert list(prompt.token_ids) == expected["input_ids"][0]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_as_many_placeholders_as_the_picture_needs(
+    seeing_checkpoint: Checkpoint, seeing_policy: HuggingFacePolicy, size: tuple[int, int]
+) -> None:
+    image = picture(np.random.default_rng(0), size)
+    prompt = seeing_policy.prompt([Message("user", "move", image)])
+    placeholder = seeing_policy.encoder.image_token_id
+    assert prompt.token_ids.count(placeholder) == IMAGE_TOKENS[seeing_checkpoint.name][size]
+
+
+def test_a_placeholder_in_the_text_is_text(seeing_policy: HuggingFacePolicy) -> None:
+    """A world may say `<image>`; only a picture is one."""
+    tokenizer = seeing_policy.encoder.tokenizer
+    placeholder = tokenizer.convert_ids_to_tokens(seeing_policy.encoder.image_token_id)
+    image = picture(np.random.default_rng(0))
+    for shown in (None, image):
+        said = seeing_policy.prompt([Message("user", f"a {placeholder} b", shown)])
+        unsaid = seeing_policy.prompt([Message("user", "a b", shown)])
+        ids = [prompt.token_ids for prompt in (said, unsaid)]
+        assert ids[0].count(seeing_policy.encoder.image_token_id) == ids[1].count(
+            seeing_policy.encoder.image_token_id
+        )
+        spoken = f"a {placeholder[0]} {placeholder[1:]} b"
+        assert spoken in tokenizer.decode(ids[0])
+
+
+def test_loading_is_silent(seeing_checkpoint: Checkpoint, caplog: pytest.LogCaptureFixture) -> None:
+    """No talk of backends that are missing, nor of weights that were made up."""
+    logging.enable_propagation()
+    try:
+        with caplog.at_level(standard_logging.WARNING):
+            make_prompts(load_policy(seeing_checkpoint.folder, slots=1), 3)
+    finally:
+        logging.disable_propagation()
+    assert caplog.messages == []

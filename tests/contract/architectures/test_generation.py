@@ -1,0 +1,83 @@
+"""The decode loop on every architecture: against `generate`, and against a fresh forward pass."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from forethought.policies.batching import Example
+from forethought.policies.huggingface import HuggingFacePolicy
+from tests.contract.architectures.helpers import (
+    answer,
+    conversation_of,
+    limits_for,
+    make_prompts,
+    score,
+)
+
+
+@torch.inference_mode()
+def generate(policy: HuggingFacePolicy, conversation: object, limit: int) -> tuple[int, ...]:
+    """What Hugging Face makes of the conversation, from its own encoding of it."""
+    model = policy.module.model
+    inputs = policy.processor.apply_chat_template(
+        [conversation],
+        tokenize=True,
+        add_generation_prompt=True,
+        return_dict=True,
+        return_tensors="pt",
+    )
+    placeholders = [
+        getattr(model.config, name, None) for name in ("image_token_id", "video_token_id")
+    ]
+    ids = model.generate(
+        **inputs,
+        max_new_tokens=limit,
+        do_sample=False,
+        pad_token_id=0,
+        suppress_tokens=[i for i in placeholders if i is not None] or None,
+    )
+    return tuple(ids[0, inputs["input_ids"].shape[1] :].tolist())
+
+
+def test_greedy_equals_generate(policy: HuggingFacePolicy) -> None:
+    """20 prompts of unequal length, with pictures of unequal size where the model sees."""
+    prompts = make_prompts(policy, 20)
+    limits = limits_for(prompts)
+    results = answer(policy, prompts, limits, temperature=0.0)
+    for key, (prompt, limit) in enumerate(zip(prompts, limits, strict=True)):
+        expected = generate(policy, conversation_of(prompt), limit)
+        assert results[key].completion.token_ids == expected
+    # The random model must not make this easy by saying the same to everyone.
+    assert len({result.completion.token_ids[:2] for result in results.values()}) > 10
+
+
+def test_sampled_logprobs_and_values_equal_a_fresh_forward_pass(policy: HuggingFacePolicy) -> None:
+    prompts = make_prompts(policy, 20)
+    results = answer(policy, prompts, limits_for(prompts), temperature=0.7)
+    examples = [Example(p, results[key].completion.token_ids) for key, p in enumerate(prompts)]
+    scored = score(policy, examples, temperature=0.7)
+    for key, (logprobs, value) in enumerate(scored):
+        assert logprobs == pytest.approx(results[key].completion.logprobs, abs=1e-4)
+        assert value == pytest.approx(results[key].value, abs=1e-4)
+    assert len({round(value, 3) for _, value in scored}) > 10
+
+
+def test_pictures_are_seen(seeing_policy: HuggingFacePolicy) -> None:
+    """Equal words with other pixels are judged otherwise, by sampling and scoring alike."""
+    prompts = [prompt for prompt in make_prompts(seeing_policy, 10) if prompt.images]
+    negatives = [
+        seeing_policy.prompt(
+            [m if m.image is None else replace(m, image=255 - m.image) for m in prompt.messages]
+        )
+        for prompt in prompts
+    ]
+    everyone = [*prompts, *negatives]
+    results = answer(seeing_policy, everyone, [0] * len(everyone), temperature=1.0)
+    scored = score(seeing_policy, [Example(prompt, ()) for prompt in everyone])
+    for values in (
+        np.array([results[key].value for key in range(len(everyone))]),
+        np.array([value for _, value in scored]),
+    ):
+        assert (np.abs(values[: len(prompts)] - values[len(prompts) :]) > 1e-3).all()

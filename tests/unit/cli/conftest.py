@@ -1,0 +1,57 @@
+"""The command line as a person meets it: words in; exit code, stdout and stderr out."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from forethought.cli.main import main
+from tests.unit.cli.terminal import PPO, SFT, Outcome, Type
+
+
+@pytest.fixture
+def type_(capfd: pytest.CaptureFixture[str]) -> Type:
+    """Types a command behind `forethought`."""
+
+    def type_in(words: str) -> Outcome:
+        capfd.readouterr()
+        code = main(words.split())
+        out, err = capfd.readouterr()
+        return Outcome(code, out, err)
+
+    return type_in
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relative paths, such as the default run folders, lie in the test's own folder; the hub
+    is never asked."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.fixture(scope="session")
+def _sft_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cli") / "sft"
+    assert main([*SFT.split(), "--output", str(path)]) == 0
+    return path
+
+
+@pytest.fixture(scope="session")
+def _ppo_run(tmp_path_factory: pytest.TempPathFactory, _sft_run: Path) -> Path:
+    path = tmp_path_factory.mktemp("cli") / "ppo"
+    assert main([*PPO.split(), "--model", str(_sft_run), "--output", str(path)]) == 0
+    return path
+
+
+@pytest.fixture
+def sft_run(_sft_run: Path, tmp_path: Path) -> Path:
+    """A finished run of `SFT`, to do with as one likes."""
+    return shutil.copytree(_sft_run, tmp_path / "sft")
+
+
+@pytest.fixture
+def ppo_run(_ppo_run: Path, tmp_path: Path) -> Path:
+    """A finished run of `PPO`, which started from `sft_run`."""
+    return shutil.copytree(_ppo_run, tmp_path / "ppo")

@@ -1,0 +1,32 @@
+"""What is typed in these tests, and what comes back."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+SFT = (
+    "train sft --environment.id Bandit --demonstrations 64 --batch-size 16 "
+    "--checkpoint-every 2 --compute.threads 1"
+)
+"""Four updates of the tiny model, with a checkpoint after the second and the fourth."""
+PPO = (
+    "train ppo --environment.id Bandit --total-steps 48 --rollout.slots 8 "
+    "--rollout.steps-per-iteration 16 --batch-size 16 --epochs 1 --rollout.max-new-tokens 12 "
+    "--checkpoint-every 1 --compute.threads 1"
+)
+"""Three iterations of one update, each with a checkpoint."""
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        """What stderr holds beside progress bars."""
+        shown = [line.rpartition("\r")[2] for line in self.err.splitlines()]
+        return [line for line in shown if line and "%|" not in line]
+
+
+Type = Callable[[str], Outcome]
+"""Types a command."""

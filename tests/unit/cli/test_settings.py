@@ -1,0 +1,122 @@
+"""Flags that cannot be read are told in one line that says what to type instead."""
+
+import importlib
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import pytest
+import tyro
+
+from forethought.cli.commands import COMMANDS
+from forethought.cli.flags import Flag, Switch, flags_of, value_of
+from forethought.cli.settings import read_settings, settings_type
+from forethought.config import RolloutConfig
+from forethought.errors import ConfigError
+from tests.unit.cli.terminal import Type
+
+RATE = "--inner.learning-rate?"
+
+
+@dataclass(frozen=True)
+class Inner:
+    learning_rate: float = 0.1
+    """How fast."""
+
+
+@dataclass(frozen=True)
+class Outer:
+    run: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")]
+    parts: tuple[Literal["left", "right"], ...] = ()
+    threads: int | None = None
+    dry_run: Switch = False
+    inner: Inner = field(default_factory=Inner)
+    rollout: Annotated[RolloutConfig, tyro.conf.arg(name="")] = field(default_factory=RolloutConfig)
+
+
+def complaint(words: str) -> str:
+    with pytest.raises(ConfigError) as error:
+        read_settings(Outer, words.split(), program="forethought do", description="Do it.")
+    return str(error.value)
+
+
+def test_flags_are_read_as_tyro_reads_them() -> None:
+    flags = list(flags_of(Outer))
+    assert flags[:5] == [
+        Flag("RUN", "text", True),
+        Flag("--parts", "left or right, or several", False),
+        Flag("--threads", "a whole number", False),
+        Flag("--dry-run", "no value", False),
+        Flag("--inner.learning-rate", "a number", False),
+    ]
+    assert Flag("--on-invalid", "random or penalise", False) in flags
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_the_flags_of_every_command_are_those_of_its_help(
+    type_: Type, command: tuple[str, str]
+) -> None:
+    """What "did you mean" knows is what tyro takes."""
+    if command[0] == "quickstart":
+        pytest.importorskip("forethought.cli.quickstart")
+    module, _, name = command[1].partition(":")
+    kind = settings_type(getattr(importlib.import_module(module), name))
+    shown = type_(f"{command[0]} --help").out.partition("usage: ")[2]
+    for flag in flags_of(kind):
+        assert f" {flag.name} " in shown.replace(",", " ").replace("\n", " ") or (
+            f"│ {flag.name}" in shown
+        )
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("", "RUN is missing — see forethought do --help"),
+        ("r --thread 3", "unknown flag --thread — did you mean --threads?"),
+        ("r --dry_rum", "unknown flag --dry_rum — did you mean --dry-run?"),
+        ("r --learning-rate 3", "unknown flag --learning-rate — did you mean " + RATE),
+        ("r --inner.learningrate 3", "unknown flag --inner.learningrate — did you mean " + RATE),
+        ("r --larning-rate=3", "unknown flag --larning-rate — did you mean " + RATE),
+        ("r --xyz", "unknown flag --xyz — see forethought do --help"),
+        ("r s", "'s' is one word too many — see forethought do --help"),
+        ("r --threads two", "--threads is 'two' — expected a whole number"),
+        ("r --threads=2.5", "--threads is '2.5' — expected a whole number"),
+        ("r --threads", "--threads has no value — expected a whole number"),
+        ("r --threads --dry-run", "--threads has no value — expected a whole number"),
+        ("r --inner.learning_rate fast", "--inner.learning-rate is 'fast' — expected a number"),
+        ("r --parts up", "--parts is 'up' — expected left or right, or several"),
+        ("r --on-invalid scold", "--on-invalid is 'scold' — expected random or penalise"),
+        ("r --temperature 0", "rollout.temperature is 0.0 — expected above 0"),
+    ],
+)  # fmt: skip
+def test_one_line(words: str, line: str) -> None:
+    assert complaint(words) == line
+
+
+def test_a_long_value_is_told_whole() -> None:
+    """tyro would break it at the width of its box."""
+    value = "/".join(["folder"] * 40)
+    assert complaint(f"r --threads {value}") == f"--threads is '{value}' — expected a whole number"
+
+
+def test_defaults_are_changed_by_what_was_typed_alone() -> None:
+    default = Outer("s", threads=3, inner=Inner(0.5))
+    settings = read_settings(
+        Outer, ["r", "--threads", "4"], program="p", description="", default=default
+    )
+    assert settings == Outer("r", threads=4, inner=Inner(0.5))
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        ("--config a.yaml", "a.yaml"),
+        ("x --config=a=b.yaml", "a=b.yaml"),
+        ("--config a --config b", "b"),
+        ("--config", None),
+        ("--config --dry-run", None),
+        ("--configs a", None),
+        ("", None),
+    ],
+)
+def test_a_value_is_found_before_anything_is_read(words: str, value: str | None) -> None:
+    assert value_of(words.split(), "--config") == value
