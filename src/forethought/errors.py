@@ -46,3 +46,7 @@ class EnvironmentUnusableError(ForethoughtError):
 
 class OffPolicyError(ForethoughtError):
     """Recomputed log-probs differ from the sampled ones: the data are not this policy's."""
+
+
+class DivergenceError(ForethoughtError):
+    """Training left the numbers: the weights would become infinite or not a number."""

@@ -9,6 +9,7 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from forethought.config import OptimizerConfig
+from forethought.errors import DivergenceError
 
 
 def learning_rate_factor(step: int, *, total_steps: int, config: OptimizerConfig) -> float:
@@ -75,6 +76,9 @@ class Updater:
 
         Returns:
             The gradient's norm before clipping.
+
+        Raises:
+            DivergenceError: that norm is not finite. The weights are as they were.
         """
         factor = learning_rate_factor(
             self.steps, total_steps=self._total_steps, config=self._config
@@ -92,8 +96,15 @@ class Updater:
         norm = self._accelerator.clip_grad_norm_(
             list(self.trained.values()), self._config.max_gradient_norm
         )
+        assert norm is not None
+        norm = float(norm)
+        if not math.isfinite(norm):
+            raise DivergenceError(
+                f"training diverged: the gradient's norm in optimiser step {self.steps + 1} is "
+                f"{norm}, expected a number — start another run with a lower "
+                f"optimizer.learning_rate than {self._config.learning_rate:g}"
+            )
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.steps += 1
-        assert norm is not None
-        return float(norm)
+        return norm
