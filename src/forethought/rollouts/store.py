@@ -17,6 +17,7 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from forethought.durable import published
 from forethought.errors import StorageError
 from forethought.rollouts.pictures import PictureDecoder, PictureEncoder
 from forethought.rollouts.rows import (
@@ -56,7 +57,8 @@ def write_shard(path: Path, trajectories: Sequence[Trajectory]) -> None:
         raise ValueError(f"a shard's name ends in {SUFFIX}: got {path.name}")
     try:
         _remove_abandoned(path.parent)
-        with _whole_or_absent(path) as file:
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        with published(_open_claimed(temporary), path) as file:
             _write(file, trajectories)
     except OSError as error:
         raise StorageError(f"{path}: cannot be written: {_reason(error)}") from error
@@ -115,34 +117,6 @@ def _groups(trajectories: Sequence[Trajectory]) -> Iterator[list[tuple[int, Traj
             group, rows = [], 0
     if group:
         yield group
-
-
-@contextmanager
-def _whole_or_absent(path: Path) -> Generator[BinaryIO]:
-    """A file that takes the name `path` when the block ends well, and vanishes when it does not."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    file = _open_claimed(temporary)
-    try:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-        temporary.replace(path)
-        _sync_folder(path.parent)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    finally:
-        with suppress(OSError):  # What was not written by now has been reported above.
-            file.close()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes a rename in this folder survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _open_claimed(temporary: Path) -> BinaryIO:

@@ -9,13 +9,13 @@ kill at any moment leaves either the old state or the new one.
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from safetensors import SafetensorError
 
+from forethought.durable import publish
 from forethought.errors import CheckpointError, StorageError
 
 FORMAT = 1
@@ -44,8 +44,7 @@ def write_checkpoint(folder: Path, step: int, write: Callable[[Path], None]) -> 
         _seal(partial)
         if final.exists():
             shutil.rmtree(final)
-        partial.rename(final)
-        _flush(folder)
+        publish(partial, final)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(partial, ignore_errors=True)
         # safetensors tells of a full disk by an error of its own, which has no strerror.
@@ -113,24 +112,11 @@ def find_damage(checkpoint: Path) -> str | None:
 
 def _seal(folder: Path) -> None:
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    for path in files:
-        _flush(path)
     digests = {path.relative_to(folder).as_posix(): _digest(path) for path in files}
     manifest = folder / MANIFEST
     manifest.write_text(json.dumps({"format": FORMAT, "sha256": digests}, indent=1) + "\n")
-    _flush(manifest)
-    for path in [*(p for p in folder.rglob("*") if p.is_dir()), folder]:
-        _flush(path)
 
 
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from forethought.durable import flush
 from forethought.errors import RunFolderError, StorageError, UnknownNameError
 from forethought.runs.run_folder import RunFolder
 from forethought.types import Measure
@@ -203,6 +204,7 @@ class _LineFile:
                     f"{path}: got {got} bytes, expected a line to end at byte {size}"
                 )
             os.ftruncate(self._descriptor, size)
+            flush(path.parent)  # A new file is not to lose its name in a power cut.
         self._size = size
         self._is_open = True
 

@@ -24,6 +24,7 @@ from typing import Literal
 
 from filelock import FileLock, Timeout
 
+from forethought.durable import published
 from forethought.errors import RunFolderError, StorageError
 from forethought.runs.versions import describe_environment
 
@@ -211,16 +212,10 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         StorageError: the disk is full or read-only, or its folder is missing.
     """
-    temporary = _temporary(path)
     try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        with published(_temporary(path).open("wb"), path) as file:
+            file.write(text.encode())
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
         raise StorageError(f"{path}: cannot be written: {error.strerror}") from error
 
 

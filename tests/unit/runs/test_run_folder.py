@@ -186,7 +186,8 @@ def test_a_worker_that_outlives_its_killed_run_holds_nothing(tmp_path: Path) -> 
     folder = start_run(tmp_path / "run")
     code = HOLD_AND_REPORT.replace(
         '    print("held", flush=True)',
-        '    import os\n    if os.fork():\n        print("held", flush=True)',
+        # The worker says it: by then it has let go of what it inherited.
+        '    import os\n    if not os.fork():\n        print("held", flush=True)',
     )
     command = [sys.executable, "-c", code, str(folder.path)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
