@@ -23,7 +23,7 @@ CHARTS = (
         "Success in training",
         ("success_rate",),
         "success",
-        "Share of the training episodes that ended in success, with its 95 % Wilson interval.",
+        "Share of the training episodes that ended in success, with its 95\u202f% Wilson interval.",
         Scale.SHARE,
         shows=(0.0, 1.0),
     ),
@@ -60,7 +60,8 @@ CHARTS = (
         "Clipped steps",
         ("clip_fraction",),
         "share of steps",
-        "Steps whose probability ratio left the trusted range. Much above 30 %: updates too large.",
+        "Steps whose probability ratio left the trusted range. "
+        "Much above 30\u202f%: updates too large.",
         Scale.SHARE,
         shows=(0.0,),
     ),

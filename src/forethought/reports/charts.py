@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from forethought.reports.numerals import short
+from forethought.reports.numerals import share, short
 from forethought.reports.points import Curve, Numbers, positive, thinned, trend, trend_reach
 from forethought.reports.svg import Ink, to_inline_svg
 
@@ -20,6 +20,9 @@ _NICE = (1, 2, 2.5, 5, 10)
 """Ticks are multiples of these."""
 _DOTTED_UP_TO = 60
 """Points are marked one by one while they can be told apart."""
+
+_FEW = 5
+"""So few points make no line that the eye could follow: they are drawn larger."""
 
 
 class Scale(Enum):
@@ -118,7 +121,7 @@ def _plot(axes: Axes, curve: Curve, look: Look, *, is_log: bool) -> None:
             "o",
             color=colour,
             alpha=0.55 if has_trend else 1.0,
-            markersize=2.8,
+            markersize=2.8 if len(x) > _FEW else 4.5,
             markeredgewidth=0,
         )
     else:
@@ -192,4 +195,4 @@ def _compact(value: float, _: int | None) -> str:
 
 
 def _percent(value: float, _: int | None) -> str:
-    return f"{short(100 * value)} %"
+    return share(value)

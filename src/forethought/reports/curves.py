@@ -11,7 +11,7 @@ from forethought.reports.catalogue import CHARTS, Chart
 from forethought.reports.charts import Level, Scale, draw
 from forethought.reports.inputs import RunRecord
 from forethought.reports.markup import escape
-from forethought.reports.numerals import short
+from forethought.reports.numerals import share, short
 from forethought.reports.points import Curve, Numbers, how_drawn
 from forethought.runs.metrics import MetricsTable
 
@@ -89,7 +89,7 @@ def _figure(chart: Chart, curves: list[Curve], log: _Log, name: str) -> str:
 
 def _last(curve: Curve, chart: Chart) -> str:
     last = float(curve.y[-1])
-    return f"{short(100 * last)} %" if chart.scale is Scale.SHARE else short(last)
+    return share(last) if chart.scale is Scale.SHARE else short(last)
 
 
 def _curves(chart: Chart, log: _Log) -> list[Curve]:

@@ -69,11 +69,9 @@ def _headline(run: RunRecord) -> str:
     table = agents(run)
     if not table:
         return _training_headline(run)
-    before = next(
-        (a for a in table if not a.is_this_run and a.note == "where this run began"), None
-    )
+    before = next((agent for agent in table if agent.is_start), None)
     after = next(agent for agent in table if agent.is_this_run)
-    others = [agent for agent in table if agent is not before and agent is not after]
+    others = [agent for agent in table if not agent.is_start and not agent.is_this_run]
     arrow = '<span class="arrow" aria-label="then">→</span>'
     story = f"{_figure(before)}{arrow}" if before else ""
     side = "".join(_figure(agent) for agent in others)
@@ -118,10 +116,19 @@ def _commands(run: RunRecord) -> str:
     config = f"{output.rstrip('/')}/config.yaml"
     lines = [
         ["forethought", "train", run.algorithm, "--config", config, "--output", again],
-        ["forethought", "evaluate", again],
+        ["forethought", "evaluate", again, *_how_evaluated(run)],
         ["forethought", "report", again],
     ]
     return "\n".join(shlex.join(line) for line in lines)
+
+
+def _how_evaluated(run: RunRecord) -> list[str]:
+    """The flags that ask for the same evaluation again."""
+    if run.evaluation is None:
+        return []
+    first, stop = run.evaluation.seed_range
+    temperature = f"{run.evaluation.temperature:g}"
+    return ["--episodes", str(stop - first), "--temperature", temperature]
 
 
 def _folded(title: str, escaped_text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from forethought.config_file import ALGORITHMS, AnyConfig, load_any_config
 from forethought.errors import StorageError
-from forethought.evaluation.results import Evaluation, EvaluationRow
+from forethought.evaluation.results import Evaluation
 from forethought.rollouts.store import SUFFIX, read_shard
 from forethought.runs.metrics import MetricsTable, read_metrics
 from forethought.runs.run_folder import RunFolder
@@ -18,7 +18,7 @@ class StartingPoint(NamedTuple):
     """The evaluated run whose model this one began with."""
 
     algorithm: str
-    row: EvaluationRow
+    evaluation: Evaluation
 
 
 class Episodes(NamedTuple):
@@ -64,15 +64,14 @@ def read_run(path: Path) -> RunRecord:
     """
     folder = RunFolder.open(path)
     config = load_any_config(folder.config_path)
-    evaluation = _read_evaluation(folder)
     metrics = _read_log(folder.metrics_path)
     newest = folder.config_path if metrics is None else folder.metrics_path
     return RunRecord(
         config=config,
         metrics=metrics,
         timings=_read_log(folder.timings_path),
-        evaluation=evaluation,
-        start=_read_start(config, path, evaluation),
+        evaluation=_read_evaluation(folder),
+        start=_read_start(config, path),
         episodes=_read_episodes(folder),
         environment=_read_text(folder.environment_path),
         config_text=_read_text(folder.config_path) or "",
@@ -103,17 +102,22 @@ def _read_evaluation(folder: RunFolder) -> Evaluation | None:
         raise StorageError(f"{folder.evaluation_path}: {error}") from None
 
 
-def _read_start(
-    config: AnyConfig, path: Path, evaluation: Evaluation | None
-) -> StartingPoint | None:
+def _read_start(config: AnyConfig, path: Path) -> StartingPoint | None:
     """The run that `config.model` names, where it was evaluated in the same world."""
     folder = _find_start(config, path)
     found = None if folder is None else _read_evaluation(folder)
     if folder is None or found is None:
         return None
-    if evaluation is not None and found.environment_id != evaluation.environment_id:
+    before = load_any_config(folder.config_path)
+    # A run's own evaluation is always one in its own world.
+    if _world_of(before) != _world_of(config):
         return None
-    return StartingPoint(algorithm_of(load_any_config(folder.config_path)), found.policy)
+    return StartingPoint(algorithm_of(before), found)
+
+
+def _world_of(config: AnyConfig) -> tuple[str, frozenset[str]]:
+    """What makes results comparable: the world and its rules, not how it is drawn or hosted."""
+    return config.environment.id, frozenset(config.environment.options)
 
 
 def _find_start(config: AnyConfig, path: Path) -> RunFolder | None:

@@ -5,18 +5,19 @@ import math
 from forethought.evaluation.statistics import Interval
 
 MISSING = "–"
+THIN = "\u202f"
+"""A narrow space at which no line is broken, between number and unit."""
 _MINUS = "\u2212"
-_THIN = "\u202f"  # narrow, and never broken at
 
 
 def percent(rate: float | None) -> str:
     """0.8567 as `85.7 %`."""
-    return MISSING if rate is None else f"{_percents(rate)}{_THIN}%"
+    return MISSING if rate is None else f"{_percents(rate)}{THIN}%"
 
 
 def percent_interval(interval: Interval) -> str:
     """Both ends, one unit: `73.9 – 91.9 %`."""
-    return f"{_percents(interval.low)} – {_percents(interval.high)}{_THIN}%"
+    return f"{_percents(interval.low)} – {_percents(interval.high)}{THIN}%"
 
 
 def decimal(value: float | None, digits: int = 2) -> str:
@@ -49,14 +50,24 @@ def short(value: float) -> str:
     return _signed(text)
 
 
+def share(rate: float) -> str:
+    """As `short`, in percent: 0.0123 as `1.23 %`."""
+    return f"{short(100 * rate)}{THIN}%"
+
+
 def duration(seconds: float) -> str:
     """`3 h 20 min`, `4 min 31 s`, `9.5 s`."""
     if seconds < 60:
-        return f"{seconds:.1f}{_THIN}s"
+        return f"{seconds:.1f}{THIN}s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
-        return f"{minutes}{_THIN}min {rest}{_THIN}s"
-    return f"{minutes // 60}{_THIN}h {minutes % 60}{_THIN}min"
+        return f"{minutes}{THIN}min {rest}{THIN}s"
+    return f"{minutes // 60}{THIN}h {minutes % 60}{THIN}min"
+
+
+def speed(per_second: float) -> str:
+    """Three significant digits, or whole numbers where there are more: `3.5`, `8,224`."""
+    return count(round(per_second)) if per_second >= 100 else short(per_second)
 
 
 def _percents(rate: float) -> str:

@@ -93,7 +93,7 @@ def _what_is_shown(episodes: Episodes, selection: Selection) -> str:
         sentences.append("None of them is finished.")
     if selection.lost:
         lost = counted(selection.lost, "episode was", "episodes were")
-        sentences.append(f"{lost} lost to crashes of the world.")
+        sentences.append(f"{lost} lost to crashes or timeouts of the world.")
     return " ".join(sentences)
 
 

@@ -7,25 +7,34 @@ import PIL.Image
 
 from forethought.types import Image
 
+_LARGE = 48 * 1024
+"""Bytes. Drawings are far smaller as PNG; a photograph is not, and hundreds of them would
+make a page that no one can send."""
+_JPEG_QUALITY = 90
+
 
 class PictureTable:
-    """Pictures as base64 of PNG, by number."""
+    """Pictures as `data:` addresses, by number."""
 
     def __init__(self) -> None:
-        self.encoded: list[str] = []
+        self.addresses: list[str] = []
         self._number_of: dict[tuple[tuple[int, ...], bytes], int] = {}
 
     def number(self, image: Image) -> int:
-        """Where this picture stands in `encoded`."""
+        """Where this picture stands in `addresses`."""
         key = (image.shape, image.tobytes())
         if key not in self._number_of:
-            file = BytesIO()
-            PIL.Image.fromarray(image).save(file, format="PNG", optimize=True)
-            self._number_of[key] = len(self.encoded)
-            self.encoded.append(base64.b64encode(file.getvalue()).decode("ascii"))
+            self._number_of[key] = len(self.addresses)
+            self.addresses.append(_address(image))
         return self._number_of[key]
 
 
-def data_uri(encoded: str) -> str:
-    """For the `src` of an image."""
-    return f"data:image/png;base64,{encoded}"
+def _address(image: Image) -> str:
+    """Exact, pixel by pixel, unless that takes more than `_LARGE`."""
+    picture = PIL.Image.fromarray(image)
+    kind, data = "png", BytesIO()
+    picture.save(data, format="PNG", optimize=True)
+    if data.tell() > _LARGE:
+        kind, data = "jpeg", BytesIO()
+        picture.save(data, format="JPEG", quality=_JPEG_QUALITY)
+    return f"data:image/{kind};base64,{base64.b64encode(data.getvalue()).decode('ascii')}"

@@ -67,7 +67,7 @@ class ReplayEpisode:
 @dataclass(frozen=True)
 class Replay:
     pictures: tuple[str, ...]
-    """Base64 of PNG."""
+    """Each a `data:` address."""
     texts: tuple[str, ...]
     """Of prompts, which repeat."""
     episodes: tuple[ReplayEpisode, ...]
@@ -81,7 +81,7 @@ def make_replay(selected: list[Selected]) -> Replay:
     """All that the page shows of these episodes."""
     pictures, texts = PictureTable(), _TextTable()
     episodes = tuple(_episode(one, pictures, texts) for one in selected)
-    return Replay(tuple(pictures.encoded), tuple(texts.number_of), episodes)
+    return Replay(tuple(pictures.addresses), tuple(texts.number_of), episodes)
 
 
 class _TextTable:

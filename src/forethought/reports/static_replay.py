@@ -2,7 +2,6 @@
 
 from forethought.reports.markup import escape
 from forethought.reports.numerals import decimal
-from forethought.reports.pictures import data_uri
 from forethought.reports.replay import Replay, ReplayEpisode, ReplayStep
 from forethought.reports.tokens import Token
 
@@ -26,27 +25,29 @@ def _title(episode: ReplayEpisode) -> str:
 
 def _step(replay: Replay, step: ReplayStep, number: int) -> str:
     pictures = "".join(
-        f'<img class="pixels" width="192" alt="What the model saw at step {number}" '
-        f'src="{data_uri(replay.pictures[turn.picture])}">'
+        f'<img width="192" alt="What the model saw at step {number}" '
+        f'src="{replay.pictures[turn.picture]}">'
         for turn in step.prompt
         if turn.picture is not None
     )
     prompt = "\n".join(replay.texts[turn.text] for turn in step.prompt)
     return (
-        f'<li value="{number}">{pictures}<pre>{escape(prompt)}</pre>'
+        f'<li value="{number}">{pictures}<div class="text">'
+        f'<div class="turn"><pre>{escape(prompt)}</pre></div>'
         f'<pre class="completion">{_completion(step)}</pre>'
-        f"<p>{escape(action_in_words(step))}. Reward {decimal(step.reward)}, "
-        f"return so far {decimal(step.return_so_far)}, value {decimal(step.value)}.</p></li>"
+        f'<p class="action">{_action(step)}</p>'
+        f"<p>Reward {decimal(step.reward)}, return so far {decimal(step.return_so_far)}, "
+        f"critic's value {decimal(step.value)}.</p></div></li>"
     )
 
 
-def action_in_words(step: ReplayStep) -> str:
-    """What was done, and what was wrong with the answer."""
+def _action(step: ReplayStep) -> str:
+    """What became of the answer."""
     if step.was_randomised:
-        return f"Invalid answer; action drawn at random: {step.action}"
-    if step.is_valid:
-        return f"Action: {step.action}"
-    return f"Invalid answer: {step.action or 'no action in it'}"
+        kind = "Invalid answer; action drawn at random"
+    else:
+        kind = "Action" if step.is_valid else "Invalid answer"
+    return f"{kind}: <code>{escape(step.action)}</code>" if step.action else f"{kind}: no action"
 
 
 def _completion(step: ReplayStep) -> str:

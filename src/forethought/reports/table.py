@@ -1,13 +1,15 @@
 """The results table: chance, the start, this policy, the expert and the ceiling."""
 
+import shlex
 from typing import NamedTuple
 
-from forethought.evaluation.results import EvaluationRow
+from forethought.evaluation.results import Evaluation, EvaluationRow
 from forethought.evaluation.statistics import Interval
 from forethought.reports.inputs import RunRecord
 from forethought.reports.markup import escape
 from forethought.reports.numerals import (
     MISSING,
+    THIN,
     count,
     counted,
     decimal,
@@ -24,6 +26,8 @@ class Agent(NamedTuple):
     note: str
     row: EvaluationRow
     is_this_run: bool = False
+    is_start: bool = False
+    """Whether this run began with this agent's model."""
 
 
 def agents(run: RunRecord) -> list[Agent]:
@@ -33,7 +37,8 @@ def agents(run: RunRecord) -> list[Agent]:
         return []
     found = [Agent("Random", "chance", evaluation.random)]
     if run.start is not None:
-        found.append(Agent(run.start.algorithm.upper(), "where this run began", run.start.row))
+        title, note = run.start.algorithm.upper(), "where this run began"
+        found.append(Agent(title, note, run.start.evaluation.policy, is_start=True))
     note = "this policy" + (f", {evaluation.checkpoint}" if evaluation.checkpoint else "")
     found.append(Agent(run.algorithm.upper(), note, evaluation.policy, is_this_run=True))
     found.append(Agent("Expert", "the world's own", evaluation.expert))
@@ -44,7 +49,7 @@ def agents(run: RunRecord) -> list[Agent]:
 def table_section(run: RunRecord) -> str:
     """HTML of the table, or of what makes one."""
     if run.evaluation is None:
-        command = f"forethought evaluate {run.config.output}"
+        command = shlex.join(["forethought", "evaluate", run.config.output])
         return (
             '<p class="notice">This run was not evaluated on held-out episodes yet. '
             f"Do so with <code>{escape(command)}</code>, then write this report again.</p>"
@@ -110,26 +115,32 @@ def _with_interval(text: str, interval: Interval | None) -> str:
 def _footnote(run: RunRecord) -> str:
     evaluation = run.evaluation
     assert evaluation is not None
-    how = (
-        "the most likely token each time (greedy)"
-        if evaluation.is_greedy
-        else f"sampled at temperature {evaluation.temperature:g}"
-    )
     notes = [
         f"Held-out episodes of {evaluation.environment_id}, whose seeds no training "
-        f"uses; answers {how}. Second lines: 95 % intervals, Wilson for success, bootstrap "
-        "for the return. Whiskers are the intervals, the upright line is the ceiling."
+        f"uses; answers {_how(evaluation)}. Second lines: 95{THIN}% intervals, "
+        "Wilson for success, bootstrap for the return. Whiskers are the intervals, the upright "
+        "line is the ceiling."
     ]
+    start = run.start
+    if start is not None and start.evaluation.temperature != evaluation.temperature:
+        notes.append(f"{start.algorithm.upper()}: answers {_how(start.evaluation)}.")
     lost = sum(agent.row.failures or 0 for agent in agents(run))
     if lost:
         episodes = counted(lost, "episode was", "episodes were")
-        notes.append(f"{episodes} lost to crashes of the world and not counted.")
+        notes.append(f"{episodes} lost to crashes or timeouts of the world and not counted.")
     if _is_behind(run):
         notes.append(
             f"The run has gone on to step {run.last_step} since {evaluation.checkpoint} "
             "was evaluated."
         )
     return f'<p class="footnote">{" ".join(escape(note) for note in notes)}</p>'
+
+
+def _how(evaluation: Evaluation) -> str:
+    """How the answers came about."""
+    if evaluation.is_greedy:
+        return "the most likely token each time (greedy)"
+    return f"sampled at temperature {evaluation.temperature:g}"
 
 
 def _is_behind(run: RunRecord) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 
 from forethought.reports.inputs import RunRecord
 from forethought.reports.markup import escape
-from forethought.reports.numerals import count, duration
+from forethought.reports.numerals import THIN, duration, speed
 from forethought.runs.metrics import MetricsTable
 
 _IN_WORDS = {
@@ -47,7 +47,8 @@ def _bar(parts: list[Phase]) -> str:
     )
     legend = "".join(
         f'<li><i class="phase-{index % 4}"></i>{escape(_IN_WORDS.get(part.name, part.name))} '
-        f"<b>{100 * part.seconds / total:.0f} %</b> <small>{duration(part.seconds)}</small></li>"
+        f"<b>{100 * part.seconds / total:.0f}{THIN}%</b> "
+        f"<small>{duration(part.seconds)}</small></li>"
         for index, part in enumerate(parts)
     )
     return (
@@ -60,7 +61,7 @@ def _speeds(timings: MetricsTable) -> str:
     names = [name for name in timings.names if name.endswith("_per_s")]
     items = "".join(
         f"<li>{escape(name.removesuffix('_per_s').replace('_', ' '))} per second: "
-        f"<b>{count(round(float(np.median(timings.column(name).values))))}</b> "
+        f"<b>{speed(float(np.median(timings.column(name).values)))}</b> "
         "<small>median</small></li>"
         for name in names
         if timings.column(name).values.size

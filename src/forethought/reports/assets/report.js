@@ -31,11 +31,14 @@
     return value > 0 ? `+${number(value)}` : number(value);
   }
 
-  // Characters that are invisible or act on their surroundings, made visible.
+  // Characters that are invisible or act on their surroundings, made visible. Joiners stay:
+  // scripts and emoji are spelt with them.
   function visible(text) {
-    return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (c) =>
-      c === "\u007f" ? "␡" : String.fromCharCode(0x2400 + c.charCodeAt(0)),
-    );
+    return text
+      .replace(/[\u0000-\u0008\u000b-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
+      .replace(/[\u007f-\u009f\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (c) =>
+        `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`,
+      );
   }
 
   // Episodes
@@ -85,7 +88,7 @@
           onclick: () => turnTo(index, 0),
         },
         element("span", { class: "mark", "aria-label": episode.outcome }, MARKS[episode.outcome]),
-        `Episode ${episode.number}`,
+        element("span", {}, element("span", { class: "word" }, "Episode "), String(episode.number)),
         element("small", { title: "Return" }, number(episode.total)),
       );
       rows.push(element("li", {}, button));
@@ -126,7 +129,7 @@
   function stripButton(step, index) {
     const kind = step.reward > 0 ? "positive" : step.reward < 0 ? "negative" : "";
     const invalid = step.is_valid ? "" : " invalid";
-    const position = data.episodes[state.episode].first_step + index + 1;
+    const position = numberOf(data.episodes[state.episode], index);
     const label = `Step ${position}, reward ${number(step.reward)}${step.is_valid ? "" : ", invalid answer"}`;
     return element(
       "button",
@@ -137,6 +140,11 @@
   }
 
   // Steps
+
+  // Counted from 1, in the whole episode, whose beginning may not be here.
+  function numberOf(episode, index) {
+    return episode.first_step + index + 1;
+  }
 
   function go(index) {
     const episode = data.episodes[state.episode];
@@ -149,13 +157,12 @@
     // Not `disabled`, which would take the focus away from who holds it.
     byId("previous").setAttribute("aria-disabled", String(state.step === 0));
     byId("next").setAttribute("aria-disabled", String(state.step === episode.steps.length - 1));
-    byId("position").textContent = `Step ${state.step + 1} of ${episode.steps.length}.`;
+    byId("position").textContent = `Step ${numberOf(episode, state.step)} of ${numberOf(episode, episode.steps.length - 1)}.`;
     showPrompt(step);
     showFacts(step);
     showAnswer(step);
     showAction(step);
   }
-
 
   // What a reader does changes the link; what the page does by itself leaves it.
   function turn(by) {
@@ -193,7 +200,7 @@
       image.className = "pixels";
       image.width = width * Math.max(1, Math.floor(300 / width));
     });
-    image.src = `data:image/png;base64,${data.pictures[index]}`;
+    image.src = data.pictures[index];
     return image;
   }
 
@@ -282,15 +289,15 @@
   // Links: `#episode-15-step-3` opens the page there.
 
   function remember() {
-    const { number } = data.episodes[state.episode];
-    history.replaceState(null, "", `#episode-${number}-step-${state.step + 1}`);
+    const episode = data.episodes[state.episode];
+    history.replaceState(null, "", `#episode-${episode.number}-step-${numberOf(episode, state.step)}`);
   }
 
   function openLink() {
     const link = /^#episode-(\d+)-step-(\d+)$/.exec(location.hash);
     const index = link ? data.episodes.findIndex(({ number }) => number === Number(link[1])) : -1;
     if (index < 0) return false;
-    open(index, Number(link[2]) - 1);
+    open(index, Number(link[2]) - numberOf(data.episodes[index], 0));
     byId("replay").scrollIntoView();
     return true;
   }
