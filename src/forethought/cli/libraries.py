@@ -12,8 +12,10 @@ def load_quietly(*, threads: int | None = None) -> None:
         threads: CPU threads of torch; by default as many as this process may use.
     """
     import torch
+    from huggingface_hub.utils import logging as hub_logging
     from transformers.utils import logging
 
+    hub_logging.set_verbosity_error()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     torch.set_num_threads(threads or usable_cores())

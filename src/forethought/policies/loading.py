@@ -24,6 +24,7 @@ from transformers.models.auto.processing_auto import PROCESSOR_MAPPING
 from transformers.processing_utils import ProcessorMixin
 
 from forethought.errors import PolicyError
+from forethought.policies.hub import require_source
 from forethought.policies.lora import load_lora, outline_lora
 
 ADAPTER_CONFIG = "adapter_config.json"
@@ -94,6 +95,7 @@ def _find(source: str) -> _Found:
     adapter = Path(source) / ADAPTER_CONFIG
     has_adapter = adapter.exists()
     base = json.loads(adapter.read_text())["base_model_name_or_path"] if has_adapter else source
+    require_source(base)
     config = AutoConfig.from_pretrained(base)
     sees = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
     kind = AutoModelForImageTextToText if sees else AutoModelForCausalLM
@@ -138,9 +140,4 @@ def _errors_explained(source: str) -> Generator[None]:
 
 def _explain(source: str, error: Exception) -> str:
     first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    if Path(source).is_dir():
-        return f"model {source}: cannot be loaded: {first_line}"
-    return (
-        f"model {source!r} is neither a folder here nor a model that can be fetched from the hub "
-        f'({first_line}) — pass a folder, a hub id, a run folder, or "tiny"'
-    )
+    return f"model {source}: cannot be loaded: {first_line}"

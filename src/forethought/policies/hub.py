@@ -1,0 +1,54 @@
+"""Whether a model can be fetched, asked once and before anything is fetched."""
+
+from pathlib import Path
+
+from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+from huggingface_hub.errors import (
+    EntryNotFoundError,
+    GatedRepoError,
+    HFValidationError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+)
+
+from forethought.errors import PolicyError
+
+CONFIG = "config.json"
+TIMEOUT_S = 10.0
+"""For the hub's first answer. Its client would try six times, over 23 seconds."""
+
+
+def require_source(source: str) -> None:
+    """Refuses a model that is no folder here, not in the local cache, and not on the hub.
+
+    Raises:
+        PolicyError: naming what is in the way, and what to do about it.
+    """
+    if Path(source).is_dir():
+        return
+    try:
+        if isinstance(try_to_load_from_cache(source, CONFIG), str):
+            return
+        get_hf_file_metadata(hf_hub_url(source, CONFIG), timeout=TIMEOUT_S)
+    except Exception as error:  # Of a client whose connection errors have no common public class.
+        raise PolicyError(
+            f"model {source!r} is neither a folder here nor a model that can be fetched from the "
+            f'hub ({_reason(error)}) — pass a folder, a hub id, a run folder, or "tiny"'
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    match error:
+        case HFValidationError():
+            return "it is not spelt like one"
+        case GatedRepoError():
+            return "its owner admits those who ask on its page: ask there, then `hf auth login`"
+        case RepositoryNotFoundError():
+            return "there is none of this name; if it is private, `hf auth login` first"
+        case EntryNotFoundError():
+            return f"it has no {CONFIG}"
+        case OfflineModeIsEnabled():
+            return "HF_HUB_OFFLINE is set, and it is not in the cache"
+        case _:
+            first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
+            return f"no connection: {first_line}"
