@@ -2,6 +2,7 @@
 
 import base64
 from io import BytesIO
+from typing import NamedTuple
 
 import PIL.Image
 
@@ -13,19 +14,26 @@ make a page that no one can send."""
 _JPEG_QUALITY = 90
 
 
+class Picture(NamedTuple):
+    address: str
+    """`data:`, for the `src` of an image."""
+    width: int
+    """Pixels."""
+
+
 class PictureTable:
-    """Pictures as `data:` addresses, by number."""
+    """Pictures by number."""
 
     def __init__(self) -> None:
-        self.addresses: list[str] = []
+        self.pictures: list[Picture] = []
         self._number_of: dict[tuple[tuple[int, ...], bytes], int] = {}
 
     def number(self, image: Image) -> int:
-        """Where this picture stands in `addresses`."""
+        """Where this picture stands in `pictures`."""
         key = (image.shape, image.tobytes())
         if key not in self._number_of:
-            self._number_of[key] = len(self.addresses)
-            self.addresses.append(_address(image))
+            self._number_of[key] = len(self.pictures)
+            self.pictures.append(Picture(_address(image), image.shape[1]))
         return self._number_of[key]
 
 

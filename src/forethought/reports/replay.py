@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from forethought.reports.markup import embed_json
-from forethought.reports.pictures import PictureTable
+from forethought.reports.pictures import Picture, PictureTable
 from forethought.reports.selection import Selected
 from forethought.reports.tokens import Segment, Token, segments_of, tokens_of
 from forethought.types import Role, Step, Trajectory
@@ -66,8 +66,7 @@ class ReplayEpisode:
 
 @dataclass(frozen=True)
 class Replay:
-    pictures: tuple[str, ...]
-    """Each a `data:` address."""
+    pictures: tuple[Picture, ...]
     texts: tuple[str, ...]
     """Of prompts, which repeat."""
     episodes: tuple[ReplayEpisode, ...]
@@ -81,7 +80,7 @@ def make_replay(selected: list[Selected]) -> Replay:
     """All that the page shows of these episodes."""
     pictures, texts = PictureTable(), _TextTable()
     episodes = tuple(_episode(one, pictures, texts) for one in selected)
-    return Replay(tuple(pictures.addresses), tuple(texts.number_of), episodes)
+    return Replay(tuple(pictures.pictures), tuple(texts.number_of), episodes)
 
 
 class _TextTable:

@@ -2,8 +2,13 @@
 
 from forethought.reports.markup import escape
 from forethought.reports.numerals import decimal
+from forethought.reports.pictures import Picture
 from forethought.reports.replay import Replay, ReplayEpisode, ReplayStep
 from forethought.reports.tokens import Token
+
+_PICTURE_WIDTH = 192
+"""On the page. Pictures of 32 and 64 pixels, which worlds draw for the tiny model, grow by
+whole factors."""
 
 
 def static_replay(replay: Replay) -> str:
@@ -25,8 +30,7 @@ def _title(episode: ReplayEpisode) -> str:
 
 def _step(replay: Replay, step: ReplayStep, number: int) -> str:
     pictures = "".join(
-        f'<img width="192" alt="What the model saw at step {number}" '
-        f'src="{replay.pictures[turn.picture]}">'
+        _picture(replay.pictures[turn.picture], number)
         for turn in step.prompt
         if turn.picture is not None
     )
@@ -35,9 +39,17 @@ def _step(replay: Replay, step: ReplayStep, number: int) -> str:
         f'<li value="{number}">{pictures}<div class="text">'
         f'<div class="turn"><pre>{escape(prompt)}</pre></div>'
         f'<pre class="completion">{_completion(step)}</pre>'
-        f'<p class="action">{_action(step)}</p>'
+        f'<p class="executed">{_action(step)}</p>'
         f"<p>Reward {decimal(step.reward)}, return so far {decimal(step.return_so_far)}, "
         f"critic's value {decimal(step.value)}.</p></div></li>"
+    )
+
+
+def _picture(picture: Picture, number: int) -> str:
+    kind = 'class="pixels" ' if picture.width < _PICTURE_WIDTH else ""
+    return (
+        f'<img {kind}width="{_PICTURE_WIDTH}" alt="What the model saw at step {number}" '
+        f'src="{picture.address}">'
     )
 
 

@@ -193,15 +193,14 @@
 
   // Small pictures grow by whole factors, so that every pixel stays a square.
   function pictureElement(index) {
-    const image = element("img", { alt: "What the model saw at this step" });
-    image.addEventListener("load", () => {
-      const width = image.naturalWidth;
-      if (width > 160) return;
-      image.className = "pixels";
-      image.width = width * Math.max(1, Math.floor(300 / width));
+    const [address, width] = data.pictures[index];
+    const factor = Math.max(1, Math.floor(300 / width));
+    return element("img", {
+      src: address,
+      width: width * factor,
+      class: factor > 1 ? "pixels" : null,
+      alt: "What the model saw at this step",
     });
-    image.src = data.pictures[index];
-    return image;
   }
 
   function showFacts(step) {
