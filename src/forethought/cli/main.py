@@ -9,6 +9,7 @@ import importlib
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from forethought.cli.commands import COMMANDS, EXAMPLES, GROUPS, Command
@@ -28,6 +29,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
+    if argv is None and str(Path.cwd()) not in sys.path:
+        # Worlds of one's own, `package.module:Class`, lie where the command is typed. Last,
+        # so that no file there stands in for an installed package.
+        sys.path.append(str(Path.cwd()))
     words = list(sys.argv[1:] if argv is None else argv)
     with interruptible() as interruptions, warnings.catch_warnings():
         if not sys.warnoptions:
