@@ -77,7 +77,7 @@ def draw(
             curves = drawable
         else:
             scale, shows = Scale.NUMBER, (*shows, 0.0)
-    with style.context("default"):
+    with style.context(["default", {"text.parse_math": False}]):
         figure = Figure(figsize=_SIZE_IN, layout="constrained")
         axes = figure.subplots()
         _style(axes, x_label, y_label)
@@ -143,7 +143,6 @@ def _plot_level(axes: Axes, level: Level) -> None:
         va="top",
         color=colour,
         fontsize=_FONT_SIZE - 0.5,
-        parse_math=False,
     )
 
 

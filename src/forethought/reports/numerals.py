@@ -57,7 +57,7 @@ def share(rate: float) -> str:
 
 def duration(seconds: float) -> str:
     """`3 h 20 min`, `4 min 31 s`, `9.5 s`."""
-    if seconds < 60:
+    if seconds < 59.95:  # Above, one decimal would read 60.0.
         return f"{seconds:.1f}{THIN}s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
