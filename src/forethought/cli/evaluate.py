@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import tyro
 
@@ -16,6 +16,7 @@ from forethought.cli.tables import evaluation_table
 from forethought.config import EnvironmentConfig, PromptConfig
 from forethought.evaluation.evaluate import Evaluated, EvaluationSettings
 from forethought.evaluation.evaluate import evaluate as play_held_out
+from forethought.evaluation.results import Evaluation
 from forethought.rollouts.store import write_shard
 from forethought.runs.run_folder import RunFolder, write_text
 
@@ -58,6 +59,32 @@ def evaluate(settings: Evaluate) -> None:
       forethought evaluate runs/ppo/checkpoints/step_20
       forethought evaluate Qwen/Qwen2.5-VL-3B-Instruct --environment.id Blackjack
     """
+    found = judge(settings)
+    if settings.json:
+        print(found.evaluation.to_json(), end="")
+        return
+    for line in evaluation_table(found.evaluation):
+        print(line)
+    if found.folder is not None:
+        folder = found.folder
+        print(f"\nwritten: {folder.evaluation_path}, {folder.evaluation_episodes_path}")
+        print(f"next: forethought report {folder.path}")
+
+
+class Judged(NamedTuple):
+    """What was found, and where it was written."""
+
+    evaluation: Evaluation
+    folder: RunFolder | None
+    """None where it belongs to no run."""
+
+
+def judge(settings: Evaluate) -> Judged:
+    """Plays, and keeps what came of it in the run folder that it belongs to.
+
+    Raises:
+        ForethoughtError: a model, world or option that is not there; a full disk.
+    """
     source = find_source(settings.run)
     folder = _results_folder(source, settings)
     with nullcontext() if folder is None else folder.lock():
@@ -65,14 +92,7 @@ def evaluate(settings: Evaluate) -> None:
         if folder is not None:
             write_shard(folder.evaluation_episodes_path, evaluated.trajectories)
             write_text(folder.evaluation_path, evaluated.evaluation.to_json())
-    if settings.json:
-        print(evaluated.evaluation.to_json(), end="")
-        return
-    for line in evaluation_table(evaluated.evaluation):
-        print(line)
-    if folder is not None:
-        print(f"\nwritten: {folder.evaluation_path}, {folder.evaluation_episodes_path}")
-        print(f"next: forethought report {folder.path}")
+    return Judged(evaluated.evaluation, folder)
 
 
 def evaluate_defaults(words: Sequence[str]) -> Evaluate | None:

@@ -12,7 +12,7 @@ from forethought.policies.contract import Policy
 from forethought.rollouts.world import World, open_world
 from forethought.runs.checkpoints import newest_checkpoint
 from forethought.runs.run_folder import RunFolder
-from forethought.runs.sources import MODEL_DIR, TINY
+from forethought.runs.sources import MODEL_DIR, TINY, find_checkpoint
 
 
 class Source(NamedTuple):
@@ -37,7 +37,7 @@ def find_source(name: str) -> Source:
     """What a name stands for; of a run, its newest checkpoint.
 
     Raises:
-        CheckpointError: the run has no checkpoint, or its newest one is damaged.
+        CheckpointError: the checkpoint, or the run's newest one, is damaged, or there is none.
         ConfigError: the run's settings cannot be read; or the name is that of the tiny
             model, which is nothing before it is trained.
     """
@@ -52,7 +52,8 @@ def find_source(name: str) -> Source:
         config = load_any_config(folder.config_path)
         newest = newest_checkpoint(folder.checkpoints_dir)
         return Source(str(newest / MODEL_DIR), folder, newest.name, config)
-    if (path / MODEL_DIR).is_dir():
+    checkpoint = find_checkpoint(path)
+    if checkpoint is not None:
         its_run = RunFolder(path.parent.parent)
         config = load_any_config(its_run.config_path) if its_run.is_run else None
         return Source(str(path / MODEL_DIR), None, path.name, config)

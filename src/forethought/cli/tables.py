@@ -1,6 +1,7 @@
 """Numbers as text that a person reads."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from forethought.evaluation.results import Evaluation, EvaluationRow
 from forethought.evaluation.statistics import Interval
@@ -41,14 +42,21 @@ def align(rows: Sequence[Sequence[str]], *, left: bool = False) -> Iterator[str]
         yield "  ".join([f"{first:{widths[0]}}", *cells]).rstrip()
 
 
-def evaluation_table(evaluation: Evaluation) -> Iterator[str]:
-    """The policy between chance and the expert, with intervals of 95 %."""
+def evaluation_table(
+    evaluation: Evaluation, *, began_as: EvaluationRow | None = None
+) -> Iterator[str]:
+    """The policy between chance and the expert, with intervals of 95 %.
+
+    Args:
+        began_as: what the policy was before it was trained, on the same episodes.
+    """
     how = "greedy" if evaluation.is_greedy else f"temperature {evaluation.temperature:g}"
     which = f", {evaluation.checkpoint}" if evaluation.checkpoint else ""
     start, stop = evaluation.seed_range
     yield f"{evaluation.environment_id}, {stop - start} held-out episodes, {how}{which}"
     yield ""
-    rows = (evaluation.random, evaluation.policy, evaluation.expert, evaluation.ceiling)
+    before = [] if began_as is None else [replace(began_as, name="before")]
+    rows = [evaluation.random, *before, evaluation.policy, evaluation.expert, evaluation.ceiling]
     header = ("", "success [95 %]", "return [95 %]", "invalid", "steps", "tokens per answer")
     yield from align([header, *map(_cells, rows)])
     yield from _remarks(evaluation.policy)

@@ -1,0 +1,194 @@
+"""`forethought quickstart`: from nothing to an agent and its report."""
+
+import json
+import sys
+from dataclasses import dataclass, fields
+from pathlib import Path
+from time import perf_counter
+from typing import Literal
+
+from forethought.cli.evaluate import Evaluate, judge
+from forethought.cli.flags import Switch
+from forethought.cli.interrupts import continued_by
+from forethought.cli.libraries import load_quietly
+from forethought.cli.tables import evaluation_table
+from forethought.config import ComputeConfig, OptimizerConfig, PPOConfig, RolloutConfig, SFTConfig
+from forethought.config_file import AnyConfig, dump_config
+from forethought.errors import RunFolderError
+from forethought.evaluation.evaluate import EvaluationSettings
+from forethought.evaluation.results import Evaluation
+from forethought.runs.checkpoints import newest_checkpoint
+from forethought.runs.run_folder import RunFolder
+
+MAX_NEW_TOKENS = 48
+"""An expert's answer takes 30."""
+
+
+@dataclass(frozen=True)
+class Quickstart:
+    """Where to, and with which seed."""
+
+    output: str = "runs/quickstart"
+    """The run folder; its start, supervised fine-tuning, gets a folder beside it."""
+
+    seed: int = 0
+    """Of everything random."""
+
+    episodes: int = 500
+    """Held-out episodes that each of the two models is judged on."""
+
+    overwrite: Switch = False
+    """Start anew; by default, what is there already is continued."""
+
+    threads: int | None = None
+    """CPU threads of PyTorch; by default as many as this process may use."""
+
+
+def quickstart(settings: Quickstart) -> None:
+    """Teach the tiny model a game, from nothing to a report, in minutes.
+
+    A vision-language model with random weights and no vocabulary learns NumberLine: it
+    looks at two numbers in a picture, thinks in words, and moves one towards the other.
+    First it imitates a few answers of an expert, too few to play well (supervised
+    fine-tuning); then it learns from the game's rewards (PPO). Both are judged on
+    held-out episodes. The last line is one JSON object with the figures.
+
+    Examples:
+      forethought quickstart
+      forethought quickstart --seed 1 --output runs/quickstart_1
+    """
+    started = perf_counter()
+    sft, ppo = sft_config(settings), ppo_config(settings)
+    for config in (sft, ppo):
+        _make_way(config, settings)
+    with continued_by(lambda: f"continue with: {_same_again(settings)}"):
+        load_quietly(threads=settings.threads)
+        from forethought.reports import write_report
+        from forethought.training.ppo import train_ppo
+        from forethought.training.sft import train_sft
+
+        say(f"1/5  imitate {sft.demonstrations} answers of an expert")
+        train_sft(sft, existing=_existing(sft))
+        say(f"2/5  judge the imitator on {settings.episodes} held-out episodes")
+        before = _judged(sft, settings)
+        say(f"3/5  learn from the rewards of {ppo.total_steps} steps")
+        train_ppo(ppo, existing=_existing(ppo))
+        say("4/5  judge again, on the same episodes")
+        after = _judged(ppo, settings)
+        say("5/5  write the report")
+        report = write_report(Path(ppo.output))
+    _print_figures(before, after, report, seconds=perf_counter() - started)
+
+
+def sft_config(settings: Quickstart) -> SFTConfig:
+    """Many passes over few demonstrations: the form of an answer is learned, and some of
+    the pictures. configs/quickstart_sft.yaml holds the same."""
+    demonstrations, updates, batch_size = 30, 120, 32
+    return SFTConfig(
+        output=f"{settings.output}_sft",
+        seed=settings.seed,
+        demonstrations=demonstrations,
+        epochs=updates * batch_size / demonstrations,
+        batch_size=batch_size,
+        optimizer=OptimizerConfig(
+            learning_rate=2e-3,
+            final_learning_rate=2e-3,
+            schedule="constant",
+            warmup_steps=20,
+            epsilon=1e-8,
+        ),
+        compute=ComputeConfig(threads=settings.threads),
+    )
+
+
+def ppo_config(settings: Quickstart) -> PPOConfig:
+    """configs/quickstart_ppo.yaml holds the same."""
+    return PPOConfig(
+        model=sft_config(settings).output,
+        output=settings.output,
+        seed=settings.seed,
+        total_steps=6144,
+        ratio="token",
+        batch_size=128,
+        rollout=RolloutConfig(
+            temperature=1.0, max_new_tokens=MAX_NEW_TOKENS, on_invalid="penalise"
+        ),
+        optimizer=OptimizerConfig(learning_rate=1e-4, final_learning_rate=1e-6, schedule="linear"),
+        compute=ComputeConfig(threads=settings.threads),
+    )
+
+
+def say(line: str) -> None:
+    """One line about what comes next, apart from the results on stdout."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def _make_way(config: AnyConfig, settings: Quickstart) -> None:
+    """Deletes what is to be overwritten; refuses to continue what is not this command's.
+
+    Raises:
+        RunFolderError: the folder holds something else.
+    """
+    folder = RunFolder(Path(config.output))
+    if not folder.is_run:
+        return
+    if settings.overwrite:
+        RunFolder.create(folder.path, existing="overwrite")
+    elif folder.config_path.read_text(encoding="utf-8") != dump_config(config):
+        raise RunFolderError(
+            f"{folder.path}: holds a run with other settings — replace it with --overwrite, "
+            "or name another --output"
+        )
+
+
+def _existing(config: AnyConfig) -> Literal["refuse", "resume"]:
+    """A run that is there goes on where it stopped; at its end it has nothing left to do."""
+    return "resume" if RunFolder(Path(config.output)).is_run else "refuse"
+
+
+def _judged(config: AnyConfig, settings: Quickstart) -> Evaluation:
+    """Of the run's last checkpoint; it is played once only."""
+    folder = RunFolder(Path(config.output))
+    checkpoint = newest_checkpoint(folder.checkpoints_dir).name
+    if folder.evaluation_path.exists():
+        stored = Evaluation.from_json(folder.evaluation_path.read_text(encoding="utf-8"))
+        if stored.checkpoint == checkpoint and stored.policy.episodes == settings.episodes:
+            return stored
+    found = judge(
+        Evaluate(
+            run=config.output,
+            evaluation=EvaluationSettings(settings.episodes, max_new_tokens=MAX_NEW_TOKENS),
+            threads=settings.threads,
+            environment=config.environment,
+            prompt=config.prompt,
+        )
+    )
+    return found.evaluation
+
+
+def _print_figures(before: Evaluation, after: Evaluation, report: Path, *, seconds: float) -> None:
+    """A table for people, then one line for programs."""
+    print()
+    for line in evaluation_table(after, began_as=before.policy):
+        print(line)
+    print(f"\nreport: {report}\n")
+    interval = after.policy.success_interval
+    figures: dict[str, object] = {
+        "sft_success_rate": before.policy.success_rate,
+        "ppo_success_rate": after.policy.success_rate,
+        "success_interval": None if interval is None else list(interval),
+        "episodes": after.policy.episodes,
+        "seconds": round(seconds, 1),
+        "report": str(report),
+    }
+    print(json.dumps(figures))
+
+
+def _same_again(settings: Quickstart) -> str:
+    """What a person types to go on; what was begun anew is not to be deleted once more."""
+    words = ["forethought quickstart"]
+    for field in fields(Quickstart):
+        value = getattr(settings, field.name)
+        if field.name != "overwrite" and value != field.default:
+            words.append(f"--{field.name} {value}")
+    return " ".join(words)
