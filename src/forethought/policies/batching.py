@@ -152,6 +152,8 @@ def build_batch(rows: Sequence[Sequence[Example]], encoder: Encoder) -> TokenBat
             mask_BT[b, : len(ids)] = True
             value_sources_B[b] = r * width + end - 1 - start
             cursor, b = stop, b + 1
+    # Nothing attends to padding, yet its place must be one that the model has learned.
+    places_RL[groups_RL < 0] = 0
     return TokenBatch(
         input_ids_RL=torch.from_numpy(ids_RL),
         places_RL=torch.from_numpy(places_RL),
