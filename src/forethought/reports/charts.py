@@ -137,10 +137,10 @@ def _plot_level(axes: Axes, level: Level) -> None:
         level.label,
         (1, level.y),
         xycoords=("axes fraction", "data"),
-        xytext=(-2, -3),
+        xytext=(-2, 2),  # Above: what a level limits lies below it.
         textcoords="offset points",
         ha="right",
-        va="top",
+        va="bottom",
         color=colour,
         fontsize=_FONT_SIZE - 0.5,
     )
