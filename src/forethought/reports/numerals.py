@@ -28,6 +28,7 @@ def decimal(value: float | None, digits: int = 2) -> str:
 
 
 def decimal_interval(interval: Interval) -> str:
+    """`0.12 to 0.34`."""
     return f"{decimal(interval.low)} to {decimal(interval.high)}"
 
 

@@ -50,6 +50,8 @@ class ReplayStep:
 
 @dataclass(frozen=True)
 class ReplayEpisode:
+    """One episode, as the page's script reads it."""
+
     number: int
     """Among all that were played, from 1."""
     seed: str
@@ -66,6 +68,8 @@ class ReplayEpisode:
 
 @dataclass(frozen=True)
 class Replay:
+    """All episodes of a page; pictures and texts stand here once, and steps refer to them."""
+
     pictures: tuple[Picture, ...]
     texts: tuple[str, ...]
     """Of prompts, which repeat."""

@@ -31,12 +31,12 @@
     return value > 0 ? `+${number(value)}` : number(value);
   }
 
-  // Characters that are invisible or act on their surroundings, made visible. Joiners stay:
-  // scripts and emoji are spelt with them.
+  // Characters that are invisible, act on their surroundings or are half a character, made
+  // visible. Joiners stay: scripts and emoji are spelt with them.
   function visible(text) {
     return text
       .replace(/[\u0000-\u0008\u000b-\u001f]/g, (c) => String.fromCharCode(0x2400 + c.charCodeAt(0)))
-      .replace(/[\u007f-\u009f\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (c) =>
+      .replace(/[\u007f-\u009f\u00ad\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]/gu, (c) =>
         `⟨U+${c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`,
       );
   }
@@ -110,7 +110,7 @@
     const badge = byId("episode-outcome");
     badge.textContent = current.outcome;
     badge.className = `badge is-${current.outcome}`;
-    byId("episode-facts").textContent = episodeFacts(current).join(" · ");
+    byId("episode-facts").textContent = visible(episodeFacts(current).join(" · "));
     markListed();
     byId("steps").replaceChildren(
       ...current.steps.map((shown, index) => element("li", {}, stripButton(shown, index))),
