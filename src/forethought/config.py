@@ -249,7 +249,11 @@ class PPOConfig:
     """Of generalised advantage estimation; not the λ of the thoughts."""
 
     clip: float = 0.1
-    """The ratio, and the change of the value, count only within this distance of 1 and 0."""
+    """The ratio of new to old probability counts only within this distance of 1."""
+
+    value_clip: float | None = 0.1
+    """A critic's estimate counts only within this distance of what it was in the rollout;
+    null: wherever it is. RL4VLM: 0.1, which is little where returns are far apart."""
 
     value_coefficient: float = 0.5
     """Weight of the critic's loss."""
@@ -291,6 +295,8 @@ class PPOConfig:
         require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
         require(0 <= self.gae_lambda <= 1, "gae_lambda", self.gae_lambda, "0 to 1")
         require(0 < self.clip < 1, "clip", self.clip, "between 0 and 1")
+        reach = self.value_clip
+        require(reach is None or reach > 0, "value_clip", reach, "above 0, or null")
         coefficient = self.value_coefficient
         require(coefficient >= 0, "value_coefficient", coefficient, "0 or more")
         rate = self.critic_learning_rate

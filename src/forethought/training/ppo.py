@@ -21,15 +21,7 @@ from forethought.losses.policy import PolicyLoss, clipped_policy_loss
 from forethought.losses.thoughts import thought_scaled_logprobs
 from forethought.losses.value import clipped_value_loss, explained_variance
 from forethought.policies.actor_critic import Scores
-from forethought.policies.batching import (
-    Example,
-    Rows,
-    TokenBatch,
-    build_batch,
-    mark_in_window,
-    place_in_window,
-    plan_rows,
-)
+from forethought.policies.batching import Rows, TokenBatch
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
@@ -38,25 +30,13 @@ from forethought.targets.gae import trajectory_advantages
 from forethought.targets.normalise import normalise_advantages
 from forethought.training.optim import Updater
 from forethought.training.run import Existing, Run, open_run
+from forethought.training.samples import Old, Sample, lay_out, plan, to_sample
 from forethought.training.start import start
 from forethought.training.summary import Stopwatch, summarise_collection
-from forethought.types import Measure, Step
+from forethought.types import Measure
 
 RATIO_TOLERANCE = 1e-3
 """In fp32, before the first update of an iteration, every ratio is 1 within this."""
-
-
-class Sample(NamedTuple):
-    """One environment step as PPO learns from it."""
-
-    example: Example
-    is_thought: list[bool]
-    """Per completion token: before the `"action"` key?"""
-    old_logprobs: list[float]
-    old_value: float
-    advantage: float
-    value_target: float
-    """GAE's estimate of the discounted return."""
 
 
 class Learner(NamedTuple):
@@ -175,20 +155,6 @@ def judge(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:
     ]
 
 
-def to_sample(step: Step, advantage: float, value_target: float) -> Sample:
-    """Ids and spans as they were sampled and parsed; nothing is tokenised again."""
-    completion, split = step.completion, step.action.thought_span.stop
-    assert step.value is not None
-    return Sample(
-        example=Example(step.prompt, completion.token_ids),
-        is_thought=[index < split for index in range(len(completion.token_ids))],
-        old_logprobs=list(completion.logprobs),
-        old_value=step.value,
-        advantage=advantage,
-        value_target=value_target,
-    )
-
-
 def rescore(samples: Sequence[Sample], learner: Learner) -> tuple[list[Sample], float]:
     """Scores the samples with the weights that acted, as training will score them.
 
@@ -205,8 +171,8 @@ def rescore(samples: Sequence[Sample], learner: Learner) -> tuple[list[Sample], 
     rescored = list(samples)
     largest = 0.0
     policy.module.eval()
-    for rows in plan(samples, config):
-        tokens, old = lay_out(samples, rows, policy)
+    for rows in plan(samples, config.compute.micro_batch_tokens):
+        tokens, old = lay_out(samples, rows, policy.encoder, policy.device)
         with torch.no_grad(), run.accelerator.autocast():
             scores: Scores = updater.module(tokens, temperature=config.rollout.temperature)
         result = policy_loss(scores, tokens, old, config)
@@ -268,7 +234,7 @@ def micro_losses(
     policy, updater, config, run = learner
 
     def part(rows: Rows) -> Tensor:
-        tokens, old = lay_out(samples, rows, policy)
+        tokens, old = lay_out(samples, rows, policy.encoder, policy.device)
         with run.accelerator.autocast():
             scores: Scores = updater.module(
                 tokens,
@@ -281,7 +247,7 @@ def micro_losses(
             values_B=scores.values_B,
             old_values_B=old.values_B,
             returns_B=old.value_targets_B,
-            clip=config.clip,
+            clip=config.value_clip,
             mask_B=None,
         )
         entropy = masked_mean(values=scores.entropies_BT, mask=tokens.mask_BT)
@@ -308,39 +274,7 @@ def micro_losses(
             - by_token * config.entropy_coefficient * entropy
         )
 
-    return [partial(part, rows) for rows in plan(samples, config)]
-
-
-class Old(NamedTuple):
-    """What was known before the update, in the layout of a `TokenBatch`."""
-
-    logprobs_BT: Tensor
-    thought_mask_BT: Tensor
-    values_B: Tensor
-    advantages_B: Tensor
-    value_targets_B: Tensor
-
-
-def plan(samples: Sequence[Sample], config: PPOConfig) -> list[Rows]:
-    """Micro-batches of rows; steps taken in equal states share a row."""
-    return plan_rows([sample.example for sample in samples], config.compute.micro_batch_tokens)
-
-
-def lay_out(
-    samples: Sequence[Sample], rows: Rows, policy: HuggingFacePolicy
-) -> tuple[TokenBatch, Old]:
-    """The tensors of one micro-batch, on the policy's device."""
-    examples = [[samples[index].example for index in row] for row in rows]
-    tokens = build_batch(examples, policy.encoder)
-    chosen = [samples[index] for row in rows for index in row]
-    old = Old(
-        place_in_window(tokens, [sample.old_logprobs for sample in chosen]),
-        mark_in_window(tokens, [sample.is_thought for sample in chosen]),
-        torch.tensor([sample.old_value for sample in chosen]),
-        torch.tensor([sample.advantage for sample in chosen]),
-        torch.tensor([sample.value_target for sample in chosen]),
-    )
-    return tokens.to(policy.device), Old(*(tensor.to(policy.device) for tensor in old))
+    return [partial(part, rows) for rows in plan(samples, config.compute.micro_batch_tokens)]
 
 
 def policy_loss(scores: Scores, tokens: TokenBatch, old: Old, config: PPOConfig) -> PolicyLoss:
