@@ -1,0 +1,179 @@
+"""The form of an answer: what is written is read back, and any text is read somehow."""
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forethought.environments.contract import Advice
+from forethought.prompts.answers import parse_answer, write_answer
+from forethought.types import Completion, FinishReason, ParseFailure, Span
+
+
+def said(text: str, pieces: Sequence[str] | None = None) -> Completion:
+    """A completion of these tokens, by default one per character."""
+    tokens = list(text) if pieces is None else list(pieces)
+    assert "".join(tokens) == text
+    starts = [sum(map(len, tokens[:index])) for index in range(len(tokens))]
+    ids = tuple(range(len(tokens)))
+    return Completion(ids, (0.0,) * len(ids), tuple(starts), text, FinishReason.STOP, 1.0)
+
+
+# --- the action --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        pytest.param('{"action": "+"}', "+", id="alone"),
+        pytest.param('{\n"thoughts": "so",\n"action": "+"\n}', "+", id="after thoughts"),
+        pytest.param('"action":"+"', "+", id="no braces, no space"),
+        pytest.param('"action" \n : \t "+"', "+", id="white space around the colon"),
+        pytest.param('"action": " + "', "+", id="white space around the value"),
+        pytest.param('"action": "-", "action": "+"', "+", id="the last one counts"),
+        pytest.param('"action": "+", "action": 3', "+", id="a later one without a string does not"),
+        pytest.param('"action": "+" and then "-"', "+", id="what follows is not read"),
+        pytest.param('"a": "my \\"action\\": \\"-\\"", "action": "+"', "+", id="escaped key"),
+        pytest.param('"thoughts": "-", "action": "\\u002b"', "+", id="escaped character"),
+    ],
+)
+def test_valid(text: str, action: str) -> None:
+    parsed = parse_answer(said(text), ["+", "-"])
+    assert (parsed.action, parsed.is_valid, parsed.failure) == (action, True, None)
+    assert not parsed.was_randomised
+
+
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        pytest.param('"action": "*"', "*", id="another word"),
+        pytest.param('"action": ""', "", id="empty"),
+        pytest.param('"action": "++"', "++", id="a known one and more"),
+        pytest.param('"action": "I choose +"', "I choose +", id="a known one somewhere in it"),
+        pytest.param('"action": "+", "action": "*"', "*", id="the last one counts"),
+        pytest.param('"action": "say \\"+\\""', 'say "+"', id="escaped quotation marks"),
+        pytest.param('"action": "\\q"', "\\q", id="an escape that JSON does not know is kept"),
+        pytest.param('"action": "a\nb"', "a\nb", id="line break"),
+    ],
+)
+def test_unknown_action(text: str, action: str) -> None:
+    """The text that was tried comes back, for whoever reads the replay."""
+    parsed = parse_answer(said(text), ["+", "-"])
+    assert (parsed.action, parsed.is_valid) == (action, False)
+    assert parsed.failure is ParseFailure.UNKNOWN_ACTION
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("", id="nothing"),
+        pytest.param("I choose +", id="no field"),
+        pytest.param('"action"', id="key alone"),
+        pytest.param('"action": +', id="no string"),
+        pytest.param('"action": "+', id="cut within the value"),
+        pytest.param('"action": "+\\"', id="the closing mark is escaped"),
+        pytest.param("'action': '+'", id="other quotation marks"),
+        pytest.param('"Action": "+"', id="capital letter"),
+        pytest.param('"reaction": "+"', id="longer key"),
+        pytest.param('\\"action\\": \\"+\\"', id="escaped throughout"),
+    ],
+)
+def test_no_action(text: str) -> None:
+    parsed = parse_answer(said(text), ["+", "-"])
+    assert (parsed.action, parsed.is_valid) == ("", False)
+    assert parsed.failure is ParseFailure.NO_ACTION
+
+
+def test_an_action_is_never_a_prefix_of_another() -> None:
+    """RL4VLM's search for a known action in the text finds "go to cabinet 1" here."""
+    parsed = parse_answer(said('"action": "go to cabinet 12"'), ["go to cabinet 1"])
+    assert parsed.failure is ParseFailure.UNKNOWN_ACTION
+
+
+def test_open_actions() -> None:
+    parsed = parse_answer(said('"action": "is it a cat?"'), None)
+    assert (parsed.action, parsed.is_valid) == ("is it a cat?", True)
+
+
+# --- the spans ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pieces", "split"),
+    [
+        pytest.param(["so ", '"action"', ": ", '"+"'], 1, id="a token starts at the key"),
+        pytest.param(["so", ' "', "action", '": "+"'], 1, id="one token ends with its first mark"),
+        pytest.param(['so "action": "+"'], 0, id="one token holds everything"),
+        pytest.param(['"action": "+"', ""], 0, id="end-of-sequence belongs to the action"),
+        pytest.param(["", "", '"action": "+"'], 2, id="tokens without text stand before the key"),
+        pytest.param(['"action": "-", ', '"action": "+"'], 1, id="at the key that counts"),
+        pytest.param(["a", '"action"', ": no"], 1, id="a key without a value"),
+        pytest.param(["no", " action"], 2, id="no key: all is thought"),
+        pytest.param([], 0, id="no tokens"),
+    ],
+)
+def test_spans(pieces: list[str], split: int) -> None:
+    parsed = parse_answer(said("".join(pieces), pieces), ["+", "-"])
+    assert parsed.thought_span == Span(0, split)
+    assert parsed.action_span == Span(split, len(pieces))
+
+
+def test_text_without_tokens() -> None:
+    """Scripted agents write text and no tokens."""
+    completion = Completion((), (), (), 'so "action": "+"', FinishReason.STOP, 0.0)
+    parsed = parse_answer(completion, ["+"])
+    assert (parsed.action, parsed.thought_span, parsed.action_span) == ("+", (0, 0), (0, 0))
+
+
+# --- written, and read back -----------------------------------------------------------------------
+
+
+ADVICE = Advice("+", (("cards", "[7, 5]"), ("thoughts", '"7 first"')))
+
+
+def test_written_form() -> None:
+    assert write_answer(ADVICE, "thoughts") == (
+        '{\n"cards": [7, 5],\n"thoughts": "7 first",\n"action": "+"\n}'
+    )
+    assert write_answer(ADVICE, "action_only") == '{\n"action": "+"\n}'
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda parts: st.lists(parts, max_size=3),
+    max_leaves=5,
+)
+advices = st.builds(
+    Advice,
+    action=st.text().map(str.strip),
+    fields=st.lists(
+        st.tuples(st.sampled_from(["cards", "formula", "thoughts"]), json_values.map(json.dumps)),
+        max_size=3,
+    ).map(tuple),
+)
+
+
+@settings(deadline=None)  # a busy machine is not a failure
+@given(advices, st.sampled_from(["thoughts", "action_only"]), st.data())
+def test_what_is_written_is_read_back(advice: Advice, form: str, data: st.DataObject) -> None:
+    """However its tokens cut it: the action, and the tokens of everything before its key."""
+    text = write_answer(advice, form)  # pyright: ignore[reportArgumentType]
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(text) - 1), max_size=12)))
+    edges = [0, *cuts, len(text)]
+    pieces = [text[start:stop] for start, stop in pairwise(edges)]
+    parsed = parse_answer(said(text, pieces), [advice.action])
+    assert (parsed.action, parsed.is_valid) == (advice.action, True)
+    key = text.rindex('"action": ')
+    assert parsed.thought_span == Span(0, sum(stop <= key for stop in edges[1:]))
+    assert parsed.action_span == Span(parsed.thought_span.stop, len(pieces))
+
+
+@settings(deadline=None)  # a busy machine is not a failure
+@given(advices)
+def test_what_is_written_is_json(advice: Advice) -> None:
+    written: object = json.loads(write_answer(advice, "thoughts"))
+    expected = {name: json.loads(value) for name, value in advice.fields}
+    assert written == expected | {"action": advice.action}

@@ -1,0 +1,90 @@
+"""What the agent is told: the published wording, the short one, and the plain one."""
+
+import numpy as np
+import pytest
+
+from forethought.prompts.choice import make_prompter
+from forethought.prompts.plain import PlainPrompter
+from forethought.types import Observation
+
+IMAGE = np.zeros((4, 4, 3), dtype=np.uint8)
+POINTS = (*(str(number) for number in range(1, 11)), "+", "-", "*", "/", "(", ")", "=")
+
+
+def seen(text: str | None = None, admissible: tuple[str, ...] | None = None) -> Observation:
+    return Observation(text, IMAGE, admissible, "key", "Reach the target.", "only")
+
+
+def told(world: str, actions: tuple[str, ...], observation: Observation, **choices: str) -> str:
+    prompter = make_prompter(world, actions, **choices)  # pyright: ignore[reportArgumentType]
+    (message,) = prompter.messages(observation)
+    assert message.role == "user"
+    assert message.image is observation.image
+    return message.text
+
+
+def test_number_line_as_published() -> None:
+    """RL4VLM, appendix B, word for word."""
+    assert told("NumberLine", ("-", "+"), seen(), wording="paper") == (
+        "You are playing a game called number line. You will see a target number and a current "
+        "number in the image. And your goal is to move the current number closer to the target "
+        "by choosing either adding or subtracting one to the current number. Your response "
+        "should be a valid json file in the following format:\n"
+        "{\n"
+        '"current number": "x",\n'
+        '"target number": "x",\n'
+        '"thoughts": {first read out the current and target number, then think carefully about '
+        "which action to choose},\n"
+        '"action": "-" or "+"\n'
+        "}"
+    )
+
+
+@pytest.mark.parametrize("wording", ["short", "paper"])
+@pytest.mark.parametrize("world", ["EZPoints", "Points24"])
+def test_the_present_formula_is_told(world: str, wording: str) -> None:
+    empty = told(world, POINTS, seen(""), wording=wording)
+    begun = told(world, POINTS, seen("(7+"), wording=wording)
+    assert "'(7+'" in begun
+    assert begun.replace("'(7+'", "''") == empty
+    assert "{formula}" not in begun + empty
+
+
+def test_the_published_points_games_list_their_actions() -> None:
+    text = told("EZPoints", ("1", "+"), seen("7"), wording="paper")
+    assert "You can choose between ['1', '+']." in text
+
+
+@pytest.mark.parametrize("wording", ["short", "paper"])
+@pytest.mark.parametrize("world", ["NumberLine", "EZPoints", "Points24", "Blackjack"])
+def test_without_thoughts_only_the_action_is_asked_for(world: str, wording: str) -> None:
+    thinking = told(world, POINTS, seen("7"), wording=wording)
+    acting = told(world, POINTS, seen("7"), wording=wording, answer_format="action_only")
+    assert '"thoughts"' in thinking
+    assert acting.count("\n") == 3
+    assert acting.split("\n")[2].startswith('"action"')
+    assert thinking.split("\n{\n")[0] == acting.split("\n{\n")[0]
+
+
+def test_short_means_short() -> None:
+    for world in ("NumberLine", "EZPoints", "Points24", "Blackjack"):
+        short, paper = (told(world, POINTS, seen("7"), wording=w) for w in ("short", "paper"))
+        assert len(short) < len(paper) / 1.8, world
+
+
+def test_plain_wording() -> None:
+    text = told("SomeWorld", ("left", "right"), seen("A fork."))
+    assert text == (
+        'Reach the target.\nA fork.\nActions: left, right\nAnswer as JSON: {"thoughts", "action"}'
+    )
+
+
+def test_plain_wording_lists_what_is_open_now() -> None:
+    assert "Actions: left\n" in told("SomeWorld", ("left", "right"), seen(None, ("left",)))
+
+
+def test_open_text_gets_the_plain_wording_without_a_list() -> None:
+    prompter = make_prompter("NumberLine", None, answer_format="action_only")
+    assert isinstance(prompter, PlainPrompter)
+    (message,) = prompter.messages(seen())
+    assert message.text == 'Reach the target.\nAnswer as JSON: {"action"}'
