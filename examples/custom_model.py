@@ -1,0 +1,86 @@
+"""A model of your own: any folder that Hugging Face's `save_pretrained` wrote, or a hub id.
+
+Here a GPT-2 with a tokenizer of its own, both made from nothing. Nothing below is said
+about spans, stop tokens or chat templates: Forethought reads them from the model's files.
+
+    python examples/custom_model.py
+
+With a folder of yours, the middle part is two commands:
+
+    forethought train sft --model FOLDER --environment.id Bandit --output runs/own
+    forethought evaluate runs/own
+"""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tokenizers import ByteLevelBPETokenizer
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
+
+from forethought.config import (
+    ComputeConfig,
+    EnvironmentConfig,
+    OptimizerConfig,
+    PromptConfig,
+    SFTConfig,
+)
+from forethought.evaluation.evaluate import EvaluationSettings, evaluate
+from forethought.policies.huggingface import load_policy
+from forethought.rollouts.world import World, open_world
+from forethought.runs.sources import model_source
+from forethought.training.sft import train_sft
+
+BANDIT = EnvironmentConfig(id="Bandit")
+END = "<|endoftext|>"
+
+
+def make_model(folder: str, world: World) -> None:
+    """A text-only model of 0.1 million parameters, and a tokenizer for this world's words."""
+    environment = world.factory()
+    texts = [world.prompter.messages(environment.restart(seed))[0].text for seed in range(16)]
+    trained = ByteLevelBPETokenizer()
+    trained.train_from_iterator(texts, vocab_size=400, special_tokens=[END], show_progress=False)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained._tokenizer, eos_token=END)
+    config = GPT2Config(
+        vocab_size=len(tokenizer),
+        n_positions=256,
+        n_embd=64,
+        n_layer=2,
+        n_head=4,
+        bos_token_id=tokenizer.eos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        initializer_range=64**-0.5,  # GPT-2's 0.02 is for a width of 768
+    )
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def judge(model: str, world: World) -> str:
+    """Success on held-out episodes, with its 95 % interval."""
+    policy = load_policy(model, slots=32)
+    row = evaluate(policy, world, EvaluationSettings(episodes=200), checkpoint=None)
+    found = row.evaluation.policy
+    assert found.success_rate is not None
+    assert found.success_interval is not None
+    low, high = found.success_interval
+    return f"{found.success_rate:.0%} [{low:.0%}, {high:.0%}]"
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as place:
+        folder, run = f"{place}/model", f"{place}/run"
+        world = open_world(BANDIT, PromptConfig(), default_image_size=None)
+        make_model(folder, world)
+        print("made from nothing:", judge(folder, world), flush=True)
+        train_sft(
+            SFTConfig(
+                model=folder,
+                output=run,
+                environment=BANDIT,
+                demonstrations=3200,
+                optimizer=OptimizerConfig(learning_rate=3e-3, warmup_steps=10, epsilon=1e-8),
+                compute=ComputeConfig(threads=1),  # more would wait for each other here
+            )
+        )
+        print("after 100 updates:", judge(model_source(run), world))
+        print("saved as usual:", *sorted(p.name for p in Path(model_source(run)).iterdir()))
