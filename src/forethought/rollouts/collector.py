@@ -6,8 +6,8 @@ timing: a slot's episodes, and the random numbers of each answer, are fixed befo
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 from forethought.environments.contract import Transition
 from forethought.environments.vector import Act, Failed, Replay, Reply, Restart, Runner
@@ -16,14 +16,16 @@ from forethought.policies.contract import GenerationRequest, GenerationResult, P
 from forethought.prompts.answers import parse_answer
 from forethought.prompts.contract import Prompter
 from forethought.rollouts.seeding import Split, answer_seed, draw_action, episode_seed
-from forethought.types import (
-    EnvironmentFailure,
-    Observation,
-    ParsedAction,
-    Prompt,
-    Step,
-    Trajectory,
+from forethought.rollouts.slot import (
+    Asked,
+    Cursor,
+    Episode,
+    FixedSteps,
+    Plan,
+    Slot,
+    WholeEpisodes,
 )
+from forethought.types import EnvironmentFailure, Observation, Prompt, Step, Trajectory
 
 MAX_FAILURES = 3
 """Episodes in a row that one slot may give up before the run stops."""
@@ -42,96 +44,11 @@ class AnswerSettings:
     does about an action that it does not know."""
 
 
-class Cursor(NamedTuple):
-    """Where a slot stands in its episode: enough to get there again by replay."""
-
-    episode: int
-    actions: tuple[str, ...]
-    total_reward: float
-
-
-class Episode(NamedTuple):
-    """An episode that came to its end, over all the collections that it spans."""
-
-    number: int
-    """Within its split."""
-    total_reward: float
-    steps: int
-    success: bool
-
-
 class Collected(NamedTuple):
     trajectories: list[Trajectory]
     """By slot, each slot's in time order; the last may be unfinished."""
     episodes: list[Episode]
     """Those that ended, in the same order."""
-
-
-class _Plan(Protocol):
-    """Which episode a slot plays next, and how far."""
-
-    def next_episode(self, slot: "_Slot") -> int | None: ...
-
-    def is_enough(self, slot: "_Slot") -> bool: ...
-
-
-@dataclass(frozen=True)
-class _FixedSteps:
-    """So many steps per slot; slot i of n plays episodes i, i + n, i + 2n, …"""
-
-    steps: int
-    slots: int
-
-    def next_episode(self, slot: "_Slot") -> int:
-        return slot.episode + self.slots
-
-    def is_enough(self, slot: "_Slot") -> bool:
-        return slot.taken >= self.steps
-
-
-@dataclass(frozen=True)
-class _WholeEpisodes:
-    """These episodes, each to its end, by whichever slot is free."""
-
-    remaining: list[int]
-
-    def next_episode(self, slot: "_Slot") -> int | None:
-        return self.remaining.pop(0) if self.remaining else None
-
-    def is_enough(self, slot: "_Slot") -> bool:
-        return False
-
-
-class _Asked(NamedTuple):
-    """An answer that the environment is executing."""
-
-    prompt: Prompt
-    result: GenerationResult
-    action: ParsedAction
-    state_key: str
-
-
-@dataclass
-class _Slot:
-    """One environment and the episode in it."""
-
-    index: int
-    episode: int
-    actions: list[str] = field(default_factory=list[str])
-    total_reward: float = 0.0
-    observation: Observation | None = None
-    """What the agent sees now; None between episodes."""
-    prompt: Prompt | None = None
-    asked: _Asked | None = None
-    steps: list[Step] = field(default_factory=list[Step])
-    taken: int = 0
-    """Steps in this collection."""
-    was_retried: bool = False
-    is_replaying: bool = False
-    failures: int = 0
-    """Episodes given up since the last one that ended."""
-    trajectories: list[Trajectory] = field(default_factory=list[Trajectory])
-    episodes: list[Episode] = field(default_factory=list[Episode])
 
 
 class Collector:
@@ -174,19 +91,19 @@ class Collector:
         self._on_step = on_step or (lambda: None)
         self._on_episode = on_episode or (lambda: None)
         numbers = range(first_slot, first_slot + runner.slots)
-        self._slots = [_Slot(i, number - self._total_slots) for i, number in enumerate(numbers)]
-        self._awaiting_value: dict[int, tuple[_Slot, int]] = {}
+        self._slots = [Slot(i, number - self._total_slots) for i, number in enumerate(numbers)]
+        self._awaiting_value: dict[int, tuple[Slot, int]] = {}
         self._asked_of_world = 0
         self._asked_of_policy = 0
 
     def collect_steps(self, steps_per_slot: int) -> Collected:
         """Exactly so many steps from every slot; unfinished episodes go on next time."""
-        return self._run(_FixedSteps(steps_per_slot, self._total_slots))
+        return self._run(FixedSteps(steps_per_slot, self._total_slots))
 
     def collect_episodes(self, episodes: Iterable[int]) -> Collected:
         """These episodes of the split, whole, in the given order."""
         order = list(episodes)
-        collected = self._run(_WholeEpisodes(list(order)))
+        collected = self._run(WholeEpisodes(list(order)))
         rank = {
             episode_seed(self._split, self._run_seed, index): n for n, index in enumerate(order)
         }
@@ -201,7 +118,11 @@ class Collector:
         return [Cursor(s.episode, tuple(s.actions), s.total_reward) for s in self._slots]
 
     def restore(self, cursors: Sequence[Cursor]) -> None:
-        """Brings every slot back to where it stood, by replaying its actions."""
+        """Brings every slot back to where it stood, by replaying its actions.
+
+        Raises:
+            EnvironmentUnusableError: a world crashes or hangs meanwhile.
+        """
         for slot, cursor in zip(self._slots, cursors, strict=True):
             slot.episode, slot.total_reward = cursor.episode, cursor.total_reward
             slot.actions = list(cursor.actions)
@@ -210,12 +131,15 @@ class Collector:
         while self._asked_of_world:
             for reply in self._receive():
                 if isinstance(reply, Failed):
-                    raise RuntimeError(f"slot {reply.slot} cannot be replayed: {reply.message}")
+                    raise EnvironmentUnusableError(
+                        f"{self._environment_id}: slot {reply.slot} cannot be brought back to "
+                        f"where it stood: {reply.failure}: {reply.message}"
+                    )
                 self._slots[reply.slot].observation = reply.observation
 
     # --- the loop ------------------------------------------------------------------------
 
-    def _run(self, plan: _Plan) -> Collected:
+    def _run(self, plan: Plan) -> Collected:
         for slot in self._slots:
             slot.taken, slot.trajectories, slot.episodes = 0, [], []
             if slot.observation is None:
@@ -235,7 +159,7 @@ class Collector:
             [episode for slot in self._slots for episode in slot.episodes],
         )
 
-    def _begin(self, slot: _Slot, plan: _Plan) -> None:
+    def _begin(self, slot: Slot, plan: Plan) -> None:
         following = None if plan.is_enough(slot) else plan.next_episode(slot)
         slot.observation, slot.asked = None, None
         slot.was_retried = slot.is_replaying = False
@@ -244,12 +168,12 @@ class Collector:
             slot.episode = following
             self._tell(slot, Restart(self._seed(slot)))
 
-    def _ask(self, slot: _Slot, observation: Observation) -> None:
+    def _ask(self, slot: Slot, observation: Observation) -> None:
         slot.observation = observation
         slot.prompt = self._policy.prompt(self._prompter.messages(observation))
         self._request(slot.index, slot, slot.prompt, self._settings.max_new_tokens)
 
-    def _request(self, key: int, slot: _Slot, prompt: Prompt, max_new_tokens: int) -> None:
+    def _request(self, key: int, slot: Slot, prompt: Prompt, max_new_tokens: int) -> None:
         self._asked_of_policy += 1
         self._policy.submit(
             GenerationRequest(
@@ -271,10 +195,10 @@ class Collector:
         if not parsed.is_valid and choices and self._settings.on_invalid == "random":
             drawn = draw_action(self._answer_seed(slot), len(choices))
             parsed = replace(parsed, action=choices[drawn], was_randomised=True)
-        slot.asked = _Asked(slot.prompt, result, parsed, slot.observation.state_key)
+        slot.asked = Asked(slot.prompt, result, parsed, slot.observation.state_key)
         self._tell(slot, Act(parsed.action))
 
-    def _on_reply(self, slot: _Slot, reply: Reply | Failed, plan: _Plan) -> None:
+    def _on_reply(self, slot: Slot, reply: Reply | Failed, plan: Plan) -> None:
         if isinstance(reply, Failed):
             self._on_failure(slot, reply, plan)
         elif slot.is_replaying:
@@ -288,7 +212,7 @@ class Collector:
         else:
             self._on_transition(slot, reply, reply.transition, plan)
 
-    def _on_transition(self, slot: _Slot, reply: Reply, what: Transition, plan: _Plan) -> None:
+    def _on_transition(self, slot: Slot, reply: Reply, what: Transition, plan: Plan) -> None:
         assert slot.asked is not None
         prompt, result, action, state_key = slot.asked
         slot.steps.append(
@@ -327,7 +251,7 @@ class Collector:
             self._ask(slot, reply.observation)
 
     def _close_trajectory(
-        self, slot: _Slot, reply: Reply, *, is_terminal: bool, has_ended: bool
+        self, slot: Slot, reply: Reply, *, is_terminal: bool, has_ended: bool
     ) -> None:
         if not is_terminal and self._bootstraps:
             key = -1 - len(slot.trajectories) - slot.index * (1 << 20)
@@ -348,7 +272,7 @@ class Collector:
         )
         slot.steps = []
 
-    def _on_failure(self, slot: _Slot, failed: Failed, plan: _Plan) -> None:
+    def _on_failure(self, slot: Slot, failed: Failed, plan: Plan) -> None:
         """A fresh instance gets one try at the same place; then the episode is given up.
 
         Its steps are dropped, not trained on as if the world had paid nothing.
@@ -369,7 +293,7 @@ class Collector:
         self._on_episode()
         self._begin(slot, plan)
 
-    def _given_up(self, slot: _Slot, failure: EnvironmentFailure) -> Trajectory:
+    def _given_up(self, slot: Slot, failure: EnvironmentFailure) -> Trajectory:
         return Trajectory(
             environment_id=self._environment_id,
             seed=self._seed(slot),
@@ -384,13 +308,13 @@ class Collector:
 
     # --- the world's side ------------------------------------------------------------------
 
-    def _answer_seed(self, slot: _Slot) -> int:
+    def _answer_seed(self, slot: Slot) -> int:
         return answer_seed(self._run_seed, slot.episode, len(slot.actions))
 
-    def _seed(self, slot: _Slot) -> int:
+    def _seed(self, slot: Slot) -> int:
         return episode_seed(self._split, self._run_seed, slot.episode)
 
-    def _tell(self, slot: _Slot, command: Restart | Act | Replay) -> None:
+    def _tell(self, slot: Slot, command: Restart | Act | Replay) -> None:
         self._asked_of_world += 1
         self._runner.send(slot.index, command)
 

@@ -9,6 +9,7 @@ kill at any moment leaves either the old state or the new one.
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 KEPT = 2
 _PREFIX = "step_"
+_STEP = re.compile(rf"{_PREFIX}[0-9]+")
 _PARTIAL = ".partial"
 
 
@@ -57,8 +59,7 @@ def write_checkpoint(folder: Path, step: int, write: Callable[[Path], None]) -> 
 
 def list_checkpoints(folder: Path) -> list[Path]:
     """Complete checkpoints, oldest first."""
-    found = [p for p in folder.glob(f"{_PREFIX}*") if p.name[len(_PREFIX) :].isdigit()]
-    return sorted(found, key=checkpoint_step)
+    return sorted(filter(is_checkpoint, folder.glob(f"{_PREFIX}*")), key=checkpoint_step)
 
 
 def checkpoint_step(checkpoint: Path) -> int:
@@ -76,16 +77,34 @@ def newest_checkpoint(folder: Path) -> Path:
     checkpoints = list_checkpoints(folder)
     if not checkpoints:
         raise CheckpointError(f"{folder}: holds no checkpoint")
-    damage = find_damage(checkpoints[-1])
+    require_good(checkpoints[-1])
+    return checkpoints[-1]
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Whether a folder has the name of a checkpoint, be it sound or not."""
+    return path.is_dir() and _STEP.fullmatch(path.name) is not None
+
+
+def require_good(checkpoint: Path) -> None:
+    """Refuses a checkpoint that is not, byte for byte, what was written.
+
+    Raises:
+        CheckpointError: naming the file, and the newest good checkpoint of the same run.
+    """
+    damage = find_damage(checkpoint)
     if damage is None:
-        return checkpoints[-1]
-    good = next((c for c in reversed(checkpoints[:-1]) if find_damage(c) is None), None)
-    advice = (
-        "no other checkpoint is good: start anew"
-        if good is None
-        else f"the newest good one is {good.name}: delete {checkpoints[-1].name} to go on from it"
-    )
-    raise CheckpointError(f"{checkpoints[-1]}: {damage} — {advice}")
+        return
+    every = list_checkpoints(checkpoint.parent)
+    others = [other for other in every if other.name != checkpoint.name]
+    good = next((other for other in reversed(others) if find_damage(other) is None), None)
+    if good is None:
+        advice = "no other checkpoint is good: start anew"
+    else:
+        advice = f"the newest good one is {good.name}"
+        if every[-1].name == checkpoint.name:
+            advice += f": delete {checkpoint.name} to go on from it"
+    raise CheckpointError(f"{checkpoint}: {damage} — {advice}")
 
 
 def find_damage(checkpoint: Path) -> str | None:
@@ -97,6 +116,8 @@ def find_damage(checkpoint: Path) -> str | None:
         recorded = {str(name): str(digest) for name, digest in digests.items()}
     except FileNotFoundError:
         return f"{MANIFEST} is missing"
+    except OSError as error:
+        return f"{MANIFEST} cannot be read: {error.strerror}"
     except (ValueError, KeyError, TypeError, AttributeError):
         return f"{MANIFEST} is damaged"
     if found != FORMAT:
@@ -105,8 +126,11 @@ def find_damage(checkpoint: Path) -> str | None:
         path = checkpoint / name
         if not path.is_file():
             return f"{name} is missing"
-        if _digest(path) != digest:
-            return f"{name} was altered or cut short"
+        try:
+            if _digest(path) != digest:
+                return f"{name} was altered or cut short"
+        except OSError as error:
+            return f"{name} cannot be read: {error.strerror}"
     return None
 
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, NoReturn, TypeVar
 
@@ -17,13 +18,20 @@ from forethought.config import ComputeConfig, OptimizerConfig
 from forethought.config_file import AnyConfig, dump_config
 from forethought.errors import ConfigError
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.rollouts.collector import Cursor
+from forethought.rollouts.slot import Cursor
 from forethought.rollouts.store import write_shard
 from forethought.runs.checkpoints import list_checkpoints, newest_checkpoint, write_checkpoint
 from forethought.runs.metrics import MetricsLog, MetricsPosition
 from forethought.runs.run_folder import RunFolder, write_text
 from forethought.training.optim import Updater
-from forethought.training.state import Progress, load_optimizer, load_progress, save_state
+from forethought.training.state import (
+    Progress,
+    load_optimizer,
+    load_progress,
+    load_randomness,
+    random_states,
+    save_state,
+)
 from forethought.types import Measure, Trajectory
 
 T = TypeVar("T")
@@ -59,7 +67,9 @@ class Run:
     @property
     def progress(self) -> Progress | None:
         """How far the run had come when it was stopped."""
-        return None if self.checkpoint is None else load_progress(self.checkpoint)
+        if self.checkpoint is None:
+            return None
+        return load_progress(self.checkpoint).among(self.processes)
 
     def record(
         self, step: int, metrics: Sequence[Measure], timings: Sequence[Measure] = ()
@@ -79,6 +89,7 @@ class Run:
     ) -> None:
         """Writes a checkpoint from which this run, killed, continues bit for bit."""
         per_process = self.gather([tuple(cursors)])
+        randomness = self.gather([random_states()])
         if self.log is None:
             return
         progress = Progress(
@@ -90,7 +101,13 @@ class Run:
         write_checkpoint(
             self.folder.checkpoints_dir,
             step,
-            lambda folder: save_state(folder, policy=policy, updater=updater, progress=progress),
+            partial(
+                save_state,
+                policy=policy,
+                updater=updater,
+                progress=progress,
+                randomness=randomness,
+            ),
         )
 
     def make_updater(
@@ -111,6 +128,7 @@ class Run:
         )
         if self.checkpoint is not None:
             load_optimizer(self.checkpoint, updater, load_progress(self.checkpoint))
+            load_randomness(self.checkpoint, self.process)
         return updater
 
     def keep(self, trajectories: Sequence[Trajectory], step: int) -> None:

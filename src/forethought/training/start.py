@@ -16,7 +16,7 @@ from forethought.policies.tiny import IMAGE_SIZE, make_tiny
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.world import World, open_world
-from forethought.runs.sources import TINY, model_source
+from forethought.runs.sources import MODEL_DIR, TINY, model_source
 from forethought.training.run import Run
 from forethought.types import Trajectory
 
@@ -41,9 +41,8 @@ def start(config: SFTConfig | PPOConfig, run: Run, *, slots: int, critic: bool) 
     """
     # Dropout draws from torch's own generator, which checkpoints hold from here on.
     torch.manual_seed((config.seed << 16) + run.process)
-    source = str(run.checkpoint) if run.checkpoint else config.model
-    folder = model_source(source)
-    if source == TINY:
+    folder = str(run.checkpoint / MODEL_DIR) if run.checkpoint else model_source(config.model)
+    if run.checkpoint is None and config.model == TINY:
         world = open_world(config.environment, config.prompt, default_image_size=IMAGE_SIZE)
         loaded = make_tiny(texts_of(world, config), seed=config.seed)
     else:
@@ -61,7 +60,7 @@ def start(config: SFTConfig | PPOConfig, run: Run, *, slots: int, critic: bool) 
         width = loaded.model.config.get_text_config().hidden_size
         fresh = ValueHead(width, generator=torch.Generator().manual_seed(config.seed))
         head = load_value_head(Path(folder), width) or fresh
-    policy = HuggingFacePolicy(loaded, slots=slots, value_head=head)
+    policy = HuggingFacePolicy(loaded, slots=slots, value_head=head, version=run.steps_done)
     policy.module.to(run.accelerator.device)
     return Start(world, policy)
 

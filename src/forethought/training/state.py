@@ -1,16 +1,18 @@
 """Everything that must survive a kill, as files: weights, optimiser, randomness, progress."""
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from forethought.errors import CheckpointError
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.rollouts.collector import Cursor
+from forethought.rollouts.slot import Cursor
 from forethought.runs.metrics import MetricsPosition
 from forethought.runs.sources import MODEL_DIR
 from forethought.training.optim import Updater
@@ -33,14 +35,31 @@ class Progress:
     cursors: tuple[tuple[Cursor, ...], ...] = ()
     """Per process, per slot: where its episode stands."""
 
+    def among(self, processes: int) -> "Progress":
+        """The same slots, dealt in equal parts to so many processes."""
+        slots = [cursor for part in self.cursors for cursor in part]
+        share = len(slots) // processes
+        parts = (slots[share * i : share * (i + 1)] for i in range(processes))
+        return replace(self, cursors=tuple(map(tuple, parts)))
+
 
 def save_state(
-    folder: Path, *, policy: HuggingFacePolicy, updater: Updater, progress: Progress
+    folder: Path,
+    *,
+    policy: HuggingFacePolicy,
+    updater: Updater,
+    progress: Progress,
+    randomness: Sequence[Mapping[str, Tensor]],
 ) -> None:
-    """Writes all of it into a folder that will become a checkpoint."""
+    """Writes all of it into a folder that will become a checkpoint.
+
+    Args:
+        randomness: per process, its `random_states`.
+    """
     policy.save(folder / MODEL_DIR)
     save_file(_optimizer_tensors(updater), folder / _OPTIMIZER)
-    save_file(_random_states(), folder / _RANDOMNESS)
+    states = {f"{i}/{k}": state for i, one in enumerate(randomness) for k, state in one.items()}
+    save_file(states, folder / _RANDOMNESS)
     (folder / _PROGRESS).write_text(json.dumps(asdict(progress)) + "\n", encoding="utf-8")
 
 
@@ -55,8 +74,26 @@ def load_progress(checkpoint: Path) -> Progress:
     return Progress(**content)
 
 
+def random_states() -> dict[str, Tensor]:
+    """Where torch's generators of this process stand."""
+    states = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        states["cuda"] = torch.cuda.get_rng_state()
+    return states
+
+
+def load_randomness(checkpoint: Path, process: int) -> None:
+    """Puts torch's generators of this process back to where they stood; a process that the run
+    did not have before keeps its own."""
+    states = load_file(checkpoint / _RANDOMNESS)
+    if (cpu := states.get(f"{process}/cpu")) is not None:
+        torch.set_rng_state(cpu)
+    if torch.cuda.is_available() and (cuda := states.get(f"{process}/cuda")) is not None:
+        torch.cuda.set_rng_state(cuda)
+
+
 def load_optimizer(checkpoint: Path, updater: Updater, progress: Progress) -> None:
-    """Puts the optimiser and torch's generators back to where they were.
+    """Puts the optimiser back to where it was.
 
     Raises:
         CheckpointError: the checkpoint trained other parameters than this run does.
@@ -76,13 +113,9 @@ def load_optimizer(checkpoint: Path, updater: Updater, progress: Progress) -> No
             for key in ("step", "exp_avg", "exp_avg_sq")
         }
     updater.steps = progress.updates
-    states = load_file(checkpoint / _RANDOMNESS)
-    torch.set_rng_state(states["cpu"])
-    if torch.cuda.is_available() and "cuda" in states:
-        torch.cuda.set_rng_state(states["cuda"])
 
 
-def _optimizer_tensors(updater: Updater) -> dict[str, torch.Tensor]:
+def _optimizer_tensors(updater: Updater) -> dict[str, Tensor]:
     return {
         f"{name}/{key}": tensor
         for name, parameter in updater.trained.items()
@@ -90,7 +123,7 @@ def _optimizer_tensors(updater: Updater) -> dict[str, torch.Tensor]:
     }
 
 
-def _adam_state(updater: Updater, parameter: torch.Tensor) -> dict[str, torch.Tensor]:
+def _adam_state(updater: Updater, parameter: Tensor) -> dict[str, Tensor]:
     """What Adam remembers of a parameter; what it starts with, where there was no gradient
     yet (a vision tower in a world of text)."""
     return updater.optimizer.state.get(parameter) or {
@@ -98,10 +131,3 @@ def _adam_state(updater: Updater, parameter: torch.Tensor) -> dict[str, torch.Te
         "exp_avg": torch.zeros_like(parameter),
         "exp_avg_sq": torch.zeros_like(parameter),
     }
-
-
-def _random_states() -> dict[str, torch.Tensor]:
-    states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states["cuda"] = torch.cuda.get_rng_state()
-    return states

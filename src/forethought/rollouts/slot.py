@@ -1,0 +1,96 @@
+"""What a collector remembers of each slot, and which episode a slot plays next."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from forethought.policies.contract import GenerationResult
+from forethought.types import Observation, ParsedAction, Prompt, Step, Trajectory
+
+
+class Cursor(NamedTuple):
+    """Where a slot stands in its episode: enough to get there again by replay."""
+
+    episode: int
+    actions: tuple[str, ...]
+    total_reward: float
+
+
+class Episode(NamedTuple):
+    """An episode that came to its end, over all the collections that it spans."""
+
+    number: int
+    """Within its split."""
+    total_reward: float
+    steps: int
+    success: bool
+
+
+class Asked(NamedTuple):
+    """An answer that the environment is executing."""
+
+    prompt: Prompt
+    result: GenerationResult
+    action: ParsedAction
+    state_key: str
+
+
+@dataclass
+class Slot:
+    """One environment and the episode in it."""
+
+    index: int
+    episode: int
+    actions: list[str] = field(default_factory=list[str])
+    total_reward: float = 0.0
+    observation: Observation | None = None
+    """What the agent sees now; None between episodes."""
+    prompt: Prompt | None = None
+    asked: Asked | None = None
+    steps: list[Step] = field(default_factory=list[Step])
+    taken: int = 0
+    """Steps in this collection."""
+    was_retried: bool = False
+    is_replaying: bool = False
+    failures: int = 0
+    """Episodes given up since the last one that ended."""
+    trajectories: list[Trajectory] = field(default_factory=list[Trajectory])
+    episodes: list[Episode] = field(default_factory=list[Episode])
+
+
+class Plan(Protocol):
+    """Which episode a slot plays next, and how far."""
+
+    def next_episode(self, slot: Slot) -> int | None:
+        """The number of the episode that this slot is to begin; None: it has no more to do."""
+        ...
+
+    def is_enough(self, slot: Slot) -> bool:
+        """Whether this slot has taken all its steps."""
+        ...
+
+
+@dataclass(frozen=True)
+class FixedSteps:
+    """So many steps per slot; slot i of n plays episodes i, i + n, i + 2n, …"""
+
+    steps: int
+    slots: int
+
+    def next_episode(self, slot: Slot) -> int:
+        return slot.episode + self.slots
+
+    def is_enough(self, slot: Slot) -> bool:
+        return slot.taken >= self.steps
+
+
+@dataclass(frozen=True)
+class WholeEpisodes:
+    """These episodes, each to its end, by whichever slot is free."""
+
+    remaining: list[int]
+
+    def next_episode(self, slot: Slot) -> int | None:
+        return self.remaining.pop(0) if self.remaining else None
+
+    def is_enough(self, slot: Slot) -> bool:
+        return False
