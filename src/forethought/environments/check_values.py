@@ -14,11 +14,17 @@ class EnvironmentCheckError(AssertionError):
 
 
 def require(condition: bool, got: str, expected: str) -> None:
+    """Reports a breach of the contract.
+
+    Raises:
+        EnvironmentCheckError: the condition does not hold.
+    """
     if not condition:
         raise EnvironmentCheckError(f"got {got} — expected {expected}")
 
 
 def require_same(one: str, a: Observation, other: str, b: Observation) -> None:
+    """Two observations that should be equal, each introduced by its words."""
     for name in ("state_key", "text", "admissible_actions", "goal", "task_type"):
         x, y = getattr(a, name), getattr(b, name)
         require(x == y, f"{one} has {name} {x!r}", f"{y!r}, as {other}")
@@ -28,6 +34,7 @@ def require_same(one: str, a: Observation, other: str, b: Observation) -> None:
 
 
 def check_constants(environment: Environment) -> None:
+    """What a world says of itself: its actions and its ceiling."""
     actions = environment.actions
     if actions is not None:
         require(
@@ -45,6 +52,7 @@ def check_constants(environment: Environment) -> None:
 
 
 def check_observation(observation: Observation) -> None:
+    """Types and shapes of what the agent is shown."""
     text, image = observation.text, observation.image
     require(text is not None or image is not None, "neither text nor image", "at least one")
     require(text is None or type(text) is str, f"a text {text!r}", "a string or None")
@@ -66,6 +74,7 @@ def check_observation(observation: Observation) -> None:
 
 
 def check_outcome(success: bool, measures: tuple[Measure, ...]) -> None:
+    """What a world says of an episode."""
     require(type(success) is bool, f"success {success!r}", "True or False")
     require(
         all(type(name) is str and math.isfinite(value) for name, value in measures),
@@ -75,12 +84,14 @@ def check_outcome(success: bool, measures: tuple[Measure, ...]) -> None:
 
 
 def check_legal(environment: Environment, legal: tuple[str, ...], is_over: bool) -> None:
+    """Actions that are said to be legal: known ones, and some until the episode ends."""
     require(is_over or bool(legal), "no legal action", "at least one until the episode ends")
     strangers = set(legal) - set(environment.actions if environment.actions is not None else legal)
     require(not strangers, f"legal actions {sorted(strangers)}", f"some of {environment.actions}")
 
 
 def check_advice(advice: Advice, legal: tuple[str, ...]) -> None:
+    """The expert's action is legal, and its fields are JSON texts."""
     require(advice.action in legal, f"the expert's {advice.action!r}", f"a legal action of {legal}")
     for name, value in advice.fields:
         try:
@@ -92,6 +103,7 @@ def check_advice(advice: Advice, legal: tuple[str, ...]) -> None:
 
 
 def check_transition(transition: Transition) -> None:
+    """A finite reward, and at most one way to end."""
     reward, terminated, truncated = transition
     require(math.isfinite(reward), f"a reward of {reward}", "a finite number")
     require(

@@ -37,6 +37,7 @@ class StepSummary(NamedTuple):
 
 
 def summarise_step(step: Step) -> StepSummary:
+    """One step's part of those averages."""
     logprobs, split = step.completion.logprobs, step.action.thought_span.stop
     return StepSummary(
         mean_reward=step.reward,

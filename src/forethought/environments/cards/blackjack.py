@@ -36,6 +36,7 @@ OFF_CANVAS = 4
 
 
 def hand_of(cards: tuple[Card, ...]) -> Hand:
+    """What the cards are worth together."""
     hand = EMPTY_HAND
     for card in cards:
         hand = hand.plus(card.points)

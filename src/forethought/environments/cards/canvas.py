@@ -24,6 +24,7 @@ MIN_SIZE, MAX_SIZE = 48, 1024
 
 
 def blank(height: int, width: int, colour: Colour) -> Image:
+    """A picture of one colour, uint8 [height, width, 3]."""
     canvas = np.empty((height, width, 3), dtype=np.uint8)
     canvas[:] = colour
     return canvas

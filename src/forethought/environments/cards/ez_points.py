@@ -27,6 +27,7 @@ FormulaObservation = dict[str, Any]
 
 
 def ez_points_rules(rules: str) -> FormulaRules:
+    """The game as the paper states it, or as its code plays it (`reference`)."""
     return FormulaRules(
         name="EZPoints",
         target=TARGET,

@@ -32,6 +32,7 @@ FormulaObservation = dict[str, Any]
 
 
 def points24_rules(rules: str, faces_as_ten: bool) -> FormulaRules:
+    """The game as the paper states it, or as its code plays it (`reference`)."""
     highest = TEN if faces_as_ten else KING
     return FormulaRules(
         name="Points24",

@@ -45,6 +45,7 @@ CARD_GAP_SHARE = 48
 
 
 def card_gap(size: int) -> int:
+    """Pixels between two cards, in a picture of this side."""
     return max(1, size // CARD_GAP_SHARE)
 
 
@@ -88,6 +89,7 @@ def back_tile(width: int, height: int) -> Image:
 
 
 def border_width(width: int) -> int:
+    """Pixels of the edge of a card that is so wide."""
     return max(1, width // 40)
 
 
