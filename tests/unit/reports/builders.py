@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from forethought.config import PPOConfig, RolloutConfig, SFTConfig
-from forethought.config_file import dump_config
+from forethought.config_file import AnyConfig, dump_config
 from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange
 from forethought.evaluation.statistics import Interval
 from forethought.rollouts.store import write_shard
@@ -157,7 +157,7 @@ def evaluation(
 
 def make_run(
     path: Path,
-    config: PPOConfig | SFTConfig = PPO,
+    config: AnyConfig = PPO,
     *,
     metrics: Sequence[str] = (),
     timings: Sequence[str] = (),

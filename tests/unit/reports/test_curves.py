@@ -1,7 +1,6 @@
 """Which charts a log gives, and what they say."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -153,11 +152,6 @@ def test_a_metric_may_have_any_name(tmp_path: Path) -> None:
     assert not page.all("img")
     assert len(page.all("svg")) == 2
     assert titles(page)[0].startswith("$x_{<img src=x>last 1")
-
-
-def test_an_algorithm_without_episodes_has_no_bands(tmp_path: Path, drawn: list[Curve]) -> None:
-    page_of(make_run(tmp_path / "run", replace(SFT), metrics=2 * ['{"loss": 1, "episodes": 3}']))
-    assert all(curve.low is None for curve in drawn)
 
 
 def test_captions_do_not_break_between_number_and_unit() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from forethought.cli.evaluate import Evaluate
 from forethought.cli.settings import read_settings
+from forethought.config_file import AnyConfig
 from forethought.reports.header import header_section, page_title, setup_section
 from forethought.reports.inputs import read_run
 from tests.unit.reports.builders import PPO, PPO_STEPS, SFT, Page, evaluation, make_run
@@ -52,8 +53,7 @@ def test_facts_of_a_finished_run(tmp_path: Path) -> None:
         pytest.param(replace(SFT, data="x"), 2, "2 updates", id="SFT on data of unknown size"),
     ],
 )
-def test_progress(tmp_path: Path, config: object, lines: int, expected: str) -> None:
-    assert isinstance(config, type(PPO) | type(SFT))
+def test_progress(tmp_path: Path, config: AnyConfig, lines: int, expected: str) -> None:
     run = make_run(tmp_path / "run", config, metrics=lines * ['{"loss": 1}'])
     assert facts(run)["Trained for"] == expected
 
