@@ -39,8 +39,7 @@ def write_checkpoint(folder: Path, step: int, write: Callable[[Path], None]) -> 
     final = folder / f"{_PREFIX}{step}"
     partial = folder / f"{_PREFIX}{step}{_PARTIAL}"
     try:
-        for leftover in folder.glob(f"{_PREFIX}*{_PARTIAL}"):
-            shutil.rmtree(leftover)
+        tidy(folder)
         partial.mkdir(parents=True)
         write(partial)
         _seal(partial)
@@ -52,9 +51,19 @@ def write_checkpoint(folder: Path, step: int, write: Callable[[Path], None]) -> 
         # safetensors tells of a full disk by an error of its own, which has no strerror.
         reason = getattr(error, "strerror", None) or str(error)
         raise StorageError(f"checkpoint {final} could not be written: {reason}") from error
-    for old in list_checkpoints(folder)[:-KEPT]:
-        shutil.rmtree(old)
+    tidy(folder)
     return final
+
+
+def tidy(folder: Path) -> None:
+    """Deletes what a killed writer left half-written or half-deleted, and all but the newest
+    checkpoints.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    for path in [*folder.glob(f"{_PREFIX}*{_PARTIAL}"), *list_checkpoints(folder)[:-KEPT]]:
+        shutil.rmtree(path)
 
 
 def list_checkpoints(folder: Path) -> list[Path]:

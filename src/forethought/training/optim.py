@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 
 import torch
 from accelerate import Accelerator
+from accelerate.utils import broadcast
 from torch import Tensor, nn
 
 from forethought.config import OptimizerConfig
@@ -62,7 +62,12 @@ class Updater:
         optimizer = torch.optim.Adam(
             groups, lr=config.learning_rate, eps=config.epsilon, fused=True
         )
-        self.module, self.optimizer = accelerator.prepare(module, optimizer)
+        # Not as for training, which would wrap it: gradients are added up below, once per step.
+        self.module = accelerator.prepare_model(module, evaluation_mode=True)
+        self.optimizer = accelerator.prepare_optimizer(optimizer)
+        if accelerator.num_processes > 1:
+            # Weights that a model's files lack were drawn by each process for itself.
+            broadcast([parameter.data for parameter in module.parameters()])
         self.steps = 0
         """Optimiser steps done."""
 
@@ -72,7 +77,8 @@ class Updater:
         Args:
             losses: one function per micro-batch of this process, giving that
                 micro-batch's part of the loss: its sum divided by the number of elements
-                in the *global* batch. Parts add up, over processes too.
+                in the *global* batch. Parts add up, over processes too; a process that has
+                no share in the batch has none.
 
         Returns:
             The gradient's norm before clipping.
@@ -85,14 +91,9 @@ class Updater:
         )
         for group, rate in zip(self.optimizer.param_groups, self._rates, strict=False):
             group["lr"] = rate * factor
-        processes = self._accelerator.num_processes
-        for index, loss in enumerate(losses):
-            is_last = index == len(losses) - 1
-            # Gradients cross processes once, with the last micro-batch.
-            quietly = nullcontext() if is_last else self._accelerator.no_sync(self.module)
-            with quietly:
-                # Distributed data parallelism averages over processes: undo the division.
-                self._accelerator.backward(loss() * processes)
+        for loss in losses:
+            self._accelerator.backward(loss())
+        self._share_gradients()
         norm = self._accelerator.clip_grad_norm_(
             list(self.trained.values()), self._config.max_gradient_norm
         )
@@ -108,3 +109,24 @@ class Updater:
         self.optimizer.zero_grad(set_to_none=True)
         self.steps += 1
         return norm
+
+    def _share_gradients(self) -> None:
+        """Adds up the gradients of all processes.
+
+        A process may have no part in a batch, and a weight none in a process's loss (a vision
+        tower where there are only words): that counts as zero.
+        """
+        if self._accelerator.num_processes == 1:
+            return
+        parameters = list(self.trained.values())
+        is_used = torch.tensor([parameter.grad is not None for parameter in parameters])
+        users = self._summed(is_used.float().to(self._accelerator.device)).tolist()
+        for parameter, count in zip(parameters, users, strict=True):
+            if count:
+                mine = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+                parameter.grad = self._summed(mine)
+
+    def _summed(self, tensor: Tensor) -> Tensor:
+        summed = self._accelerator.reduce(tensor, reduction="sum")
+        assert isinstance(summed, Tensor)
+        return summed

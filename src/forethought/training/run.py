@@ -11,7 +11,7 @@ from typing import Literal, NoReturn, TypeVar
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import DistributedDataParallelKwargs, DistributedType, gather_object
+from accelerate.utils import DistributedType, gather_object
 from tqdm import tqdm
 
 from forethought.config import ComputeConfig, OptimizerConfig
@@ -20,7 +20,12 @@ from forethought.errors import ConfigError
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.rollouts.slot import Cursor
 from forethought.rollouts.store import write_shard
-from forethought.runs.checkpoints import list_checkpoints, newest_checkpoint, write_checkpoint
+from forethought.runs.checkpoints import (
+    list_checkpoints,
+    newest_checkpoint,
+    tidy,
+    write_checkpoint,
+)
 from forethought.runs.metrics import MetricsLog, MetricsPosition
 from forethought.runs.run_folder import RunFolder, write_text
 from forethought.training.optim import Updater
@@ -199,8 +204,10 @@ def open_run(config: AnyConfig, existing: Existing) -> Generator[Run]:
         folder = RunFolder.open(path)
         has_checkpoint = existing == "resume" and bool(list_checkpoints(folder.checkpoints_dir))
         checkpoint = newest_checkpoint(folder.checkpoints_dir) if has_checkpoint else None
+        accelerator.wait_for_everyone()  # Nothing is deleted or written while others read.
         log = None
         if accelerator.is_main_process:
+            tidy(folder.checkpoints_dir)
             position = load_progress(checkpoint).metrics if checkpoint else MetricsPosition()
             log = stack.enter_context(
                 MetricsLog.resume(folder, position)
@@ -220,10 +227,7 @@ def start_processes(config: ComputeConfig) -> Accelerator:
     local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     torch.set_num_threads(config.threads or max(1, cores // local))
     precision = "no" if config.precision == "fp32" else config.precision
-    # Some weights have no part in a loss: the last layer of LLaVA's vision tower never, the
-    # whole tower in a world of text.
-    unused = DistributedDataParallelKwargs(find_unused_parameters=True)
-    accelerator = Accelerator(mixed_precision=precision, kwargs_handlers=[unused])
+    accelerator = Accelerator(mixed_precision=precision)
     if accelerator.distributed_type not in _SUPPORTED:
         raise ConfigError(
             f"accelerate launched {accelerator.distributed_type.value} — this version supports "

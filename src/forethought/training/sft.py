@@ -87,7 +87,7 @@ def update(
     ]
     norm = updater.step(losses)
     policy.weights_changed()
-    return float(run.sum(torch.stack(parts).sum())), norm
+    return float(run.sum(sum(parts, torch.zeros(())))), norm
 
 
 def load_examples(config: SFTConfig, world: World, policy: HuggingFacePolicy) -> list[Example]:

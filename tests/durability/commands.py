@@ -1,0 +1,121 @@
+"""Commands in processes of their own, which a test strikes at a chosen place.
+
+The processes are forked from one that has loaded the libraries already, and otherwise do
+what `forethought` does. `start` is the real command line, seconds slower.
+"""
+
+import importlib
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple
+
+TIMEOUT_S = 1200.0
+"""So long only where something hangs, on a machine that is busy."""
+
+_FORK = multiprocessing.get_context("forkserver")
+_FORK.set_forkserver_preload(
+    [
+        *("forethought.cli.train", "forethought.cli.evaluate", "forethought.cli.models"),
+        *("forethought.training.sft", "forethought.training.ppo"),
+        *("forethought.policies.huggingface", "torch.utils.tensorboard.writer"),
+    ]
+)
+
+
+class Strike(NamedTuple):
+    """What happens to a command, and where."""
+
+    place: str
+    """`module:function`, or `module:Class.method`, as the caller knows it."""
+    call: int
+    """At the beginning of its n-th call, from 1."""
+    blow: signal.Signals | OSError
+    """A signal to the process, or an error that the call raises."""
+
+
+class Outcome(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    """As shells count: 130 for Ctrl-C. Of a process that was killed, minus the signal."""
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        """What stderr holds beside progress bars."""
+        shown = [line.rpartition("\r")[2] for line in self.err.splitlines()]
+        return [line for line in shown if line and "%|" not in line]
+
+
+def run(words: str, *, strike: Strike | None = None) -> Outcome:
+    """What became of a command.
+
+    Args:
+        words: what is typed behind `forethought`.
+        strike: without one, the command runs to its end.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        out, err = Path(folder, "out"), Path(folder, "err")
+        process = _FORK.Process(target=_run, args=(words.split(), strike, out, err))
+        process.start()
+        process.join(TIMEOUT_S)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+            raise TimeoutError(f"{words}: has not ended; stderr: {err.read_text()[-2000:]}")
+        return Outcome(process.exitcode, out.read_text(), err.read_text())
+
+
+def start(words: str) -> subprocess.Popen[bytes]:
+    """The real command line, under way, with its stderr in a pipe."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "forethought.cli.main", *words.split()],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+def _run(words: list[str], strike: Strike | None, out: Path, err: Path) -> None:
+    for stream, path in ((1, out), (2, err)):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), stream)
+    # As in a fresh process: what the fork server did with signals is not ours.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if strike is not None:
+        _aim(strike)
+    from forethought.cli.main import main
+
+    sys.exit(main(words))
+
+
+def _aim(strike: Strike) -> None:
+    module, _, path = strike.place.partition(":")
+    owner: Any = importlib.import_module(module)
+    *parents, name = path.split(".")
+    for parent in parents:
+        owner = getattr(owner, parent)
+    setattr(owner, name, _struck(getattr(owner, name), strike))
+
+
+def _struck(function: Callable[..., Any], strike: Strike) -> Callable[..., Any]:
+    calls = 0
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == strike.call:
+            if isinstance(strike.blow, OSError):
+                raise strike.blow
+            os.kill(os.getpid(), strike.blow)
+        return function(*args, **kwargs)
+
+    return call

@@ -1,0 +1,73 @@
+"""Two runs are the same, to the last bit of all that they computed."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file
+
+from forethought.rollouts.store import read_shard
+
+_CLOCK = ("duration_s",)
+"""Fields that a clock decides."""
+
+
+def assert_same_run(run: Path, whole: Path) -> None:
+    """Equal logs, checkpoints and stored trajectories; nothing half-written is left."""
+    assert (run / "metrics.jsonl").read_text() == (whole / "metrics.jsonl").read_text()
+    assert _names(run / "checkpoints") == _names(whole / "checkpoints")
+    for checkpoint in sorted((whole / "checkpoints").iterdir()):
+        _assert_same_checkpoint(run / "checkpoints" / checkpoint.name, checkpoint)
+    assert _names(run / "trajectories") == _names(whole / "trajectories")
+    for shard in sorted((whole / "trajectories").iterdir()):
+        ours, theirs = read_shard(run / "trajectories" / shard.name), read_shard(shard)
+        assert _plain(ours) == _plain(theirs), shard.name
+
+
+def weights(run: Path) -> dict[str, torch.Tensor]:
+    """Every trained number of a run's newest checkpoint, by name."""
+    newest = max((run / "checkpoints").iterdir(), key=lambda c: int(c.name.rpartition("_")[2]))
+    files = sorted((newest / "model").glob("*.safetensors"))
+    return {f"{f.stem}/{name}": tensor for f in files for name, tensor in load_file(f).items()}
+
+
+def largest_difference(one: Path, other: Path) -> float:
+    """Between any two weights of two runs."""
+    ours, theirs = weights(one), weights(other)
+    assert ours.keys() == theirs.keys()
+    return max((ours[name] - theirs[name]).abs().max().item() for name in ours)
+
+
+def _assert_same_checkpoint(ours: Path, theirs: Path) -> None:
+    files = {path.relative_to(theirs) for path in theirs.rglob("*") if path.is_file()}
+    assert {path.relative_to(ours) for path in ours.rglob("*") if path.is_file()} == files
+    for file in sorted(files):
+        if file.name == "progress.json":
+            assert _progress(ours / file) == _progress(theirs / file)
+        elif file.name != "manifest.json":  # which holds the digest of the former
+            assert (ours / file).read_bytes() == (theirs / file).read_bytes(), file
+
+
+def _progress(path: Path) -> dict[str, Any]:
+    progress = json.loads(path.read_text())
+    del progress["metrics"]["timings_bytes"]  # of numbers that a clock measured
+    return progress
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def _plain(value: Any) -> Any:
+    """Records and arrays as what `==` compares by content."""
+    if dataclasses.is_dataclass(value):
+        names = [f.name for f in dataclasses.fields(value) if f.name not in _CLOCK]
+        return [type(value).__name__, *(_plain(getattr(value, name)) for name in names)]
+    if isinstance(value, np.ndarray):
+        return [value.shape, value.tobytes()]
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,53 @@
+"""The runs that nobody stopped: what all others must come to."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.durability.commands import run
+
+SFT = (
+    "train sft --environment.id NumberLine --demonstrations 240 --batch-size 24 "
+    "--checkpoint-every 3 --compute.threads 1"
+)
+"""Ten updates of the tiny model, with checkpoints after 3, 6, 9 and 10."""
+PPO = (
+    "train ppo --environment.id NumberLine --environment.image-size 64 --total-steps 192 "
+    "--rollout.slots 8 --rollout.steps-per-iteration 16 --batch-size 8 --epochs 1 "
+    "--rollout.max-new-tokens 12 --optimizer.learning-rate 3e-4 --checkpoint-every 2 "
+    "--compute.threads 1"
+)
+"""Twelve iterations of two updates each, with a checkpoint after every second one."""
+PPO_ITERATIONS = 12
+
+
+def resumed(words: str, run_folder: Path) -> str:
+    """What a person types after a run was stopped: start again where nothing was begun yet."""
+    if (run_folder / "config.yaml").exists():
+        return f"{' '.join(words.split()[:2])} --resume {run_folder}"
+    return f"{words} --output {run_folder}"
+
+
+def trained(words: str, folder: Path) -> Path:
+    outcome = run(f"{words} --output {folder}")
+    assert outcome.code == 0, outcome.err
+    assert outcome.lines == []
+    return folder
+
+
+@pytest.fixture(scope="session")
+def whole_sft(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of `SFT`."""
+    return trained(SFT, tmp_path_factory.mktemp("durability") / "sft")
+
+
+@pytest.fixture(scope="session")
+def ppo(whole_sft: Path) -> str:
+    """What is typed to train on from there, less the output folder."""
+    return f"{PPO} --model {whole_sft}"
+
+
+@pytest.fixture(scope="session")
+def whole_ppo(ppo: str, whole_sft: Path) -> Path:
+    """A run of `ppo`."""
+    return trained(ppo, whole_sft.parent / "ppo")

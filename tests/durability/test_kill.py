@@ -1,0 +1,115 @@
+"""`kill -9`, then `--resume`: the run ends as if nobody had stopped it, to the last bit."""
+
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.durability.commands import Strike, run, start
+from tests.durability.comparison import assert_same_run
+from tests.durability.conftest import PPO_ITERATIONS, SFT, resumed
+
+pytestmark = pytest.mark.slow
+
+POLL_S = 0.005
+
+
+def moments(seed: int, kills: int, rounds: int) -> list[float]:
+    """Of a run that is killed again and again, ascending, in rounds of its training loop: -0.5
+    while it is being loaded, 3.25 a quarter through the fourth round. The first is before
+    the first round; the last leaves a round to be done."""
+    generator = random.Random(seed)
+    inside = (generator.uniform(0, rounds - 2) for _ in range(kills - 1))
+    return sorted([-generator.random(), *inside])
+
+
+def kill_at(process: subprocess.Popen[bytes], folder: Path, moment: float, round_s: float) -> float:
+    """Kills a training command when it has come so far.
+
+    Args:
+        round_s: what a round takes, as far as is known.
+
+    Returns:
+        What a round took here: the machine may be busy with other things.
+    """
+    if moment < 0:
+        time.sleep((moment + 1) * 4.0)  # Loading takes longer than that.
+    else:
+        # TensorBoard's file carries the process's number. It is made when the other logs
+        # have been cut back to the checkpoint, so that from now on their lines count.
+        while not list(folder.glob(f"tensorboard/*.{process.pid}.*")):
+            wait(process)
+        done, since = lines_of(folder), time.monotonic()
+        while done < int(moment):
+            wait(process)
+            if lines_of(folder) > done:
+                round_s, since = time.monotonic() - since, time.monotonic()
+                done = lines_of(folder)
+        time.sleep(moment % 1 * round_s)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL, "ended before it was killed"
+    return round_s
+
+
+def wait(process: subprocess.Popen[bytes]) -> None:
+    assert process.poll() is None, "ended before it was killed"
+    time.sleep(0.005)
+
+
+def lines_of(folder: Path) -> int:
+    return (folder / "metrics.jsonl").read_bytes().count(b"\n")
+
+
+def kill_and_resume(words: str, folder: Path, when: list[float]) -> None:
+    round_s = 0.5
+    for moment in when:
+        with start(resumed(words, folder)) as process:
+            round_s = kill_at(process, folder, moment, round_s)
+    with start(resumed(words, folder)) as process:
+        assert process.stderr is not None
+        said = process.stderr.read().decode()
+    assert process.returncode == 0, said
+
+
+def test_ppo_killed_at_ten_random_moments(ppo: str, whole_ppo: Path, tmp_path: Path) -> None:
+    kill_and_resume(ppo, tmp_path / "ppo", moments(0, 10, PPO_ITERATIONS))
+    assert_same_run(tmp_path / "ppo", whole_ppo)
+
+
+def test_sft_killed_at_three_random_moments(whole_sft: Path, tmp_path: Path) -> None:
+    kill_and_resume(SFT, tmp_path / "sft", moments(1, 3, 10))
+    assert_same_run(tmp_path / "sft", whole_sft)
+
+
+WRITING = [
+    ("forethought.runs.run_folder:published", 1),  # who holds the folder
+    ("forethought.runs.run_folder:published", 2),  # its settings
+    ("forethought.runs.run_folder:published", 3),  # the versions
+    ("forethought.runs.metrics:MetricsLog.log", 1),
+    ("forethought.runs.metrics:MetricsLog.log_timing", 1),
+    ("forethought.rollouts.store:published", 1),  # a shard's temporary file is there, empty
+    ("forethought.durable:publish", 4),  # the first shard is complete, and has no name yet
+    ("forethought.training.run:write_checkpoint", 1),
+    ("forethought.training.state:save_file", 1),  # the model is written, the optimiser is not
+    ("forethought.runs.checkpoints:publish", 1),  # all of the first checkpoint, but its name
+    ("forethought.runs.checkpoints:publish", 2),  # the second; the first is there
+    ("forethought.durable:flush", 20),  # somewhere in the middle of flushing
+    ("forethought.runs.checkpoints:list_checkpoints", 6),  # a third one is there
+    ("shutil:rmtree", 1),  # before the oldest goes
+    ("os:rmdir", 1),  # its model's files are gone, the folder is not
+]
+"""Places in the writing of a run, in the order in which one comes by."""
+
+
+def test_ppo_killed_while_it_writes(ppo: str, whole_ppo: Path, tmp_path: Path) -> None:
+    """One run, killed at each of these places in turn; each is reached after the last resume."""
+    folder = tmp_path / "ppo"
+    for place, call in WRITING:
+        killed = run(resumed(ppo, folder), strike=Strike(place, call, signal.SIGKILL))
+        assert killed.code == -signal.SIGKILL, (place, killed.err)
+    finished = run(resumed(ppo, folder))
+    assert finished.code == 0, finished.err
+    assert_same_run(folder, whole_ppo)
