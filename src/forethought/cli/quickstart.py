@@ -102,18 +102,25 @@ def sft_config(settings: Quickstart) -> SFTConfig:
 
 
 def ppo_config(settings: Quickstart) -> PPOConfig:
-    """configs/quickstart_ppo.yaml holds the same."""
+    """A short horizon, for every step of this game is paid at once; little weight on the
+    critic, whose error would else move the model more than the rewards do.
+    configs/quickstart_ppo.yaml holds the same."""
     return PPOConfig(
         model=sft_config(settings).output,
         output=settings.output,
         seed=settings.seed,
-        total_steps=6144,
-        ratio="token",
+        total_steps=12288,
+        gamma=0.5,
+        value_coefficient=0.05,
+        value_clip=None,
+        epochs=2,
         batch_size=128,
         rollout=RolloutConfig(
             temperature=1.0, max_new_tokens=MAX_NEW_TOKENS, on_invalid="penalise"
         ),
-        optimizer=OptimizerConfig(learning_rate=1e-4, final_learning_rate=1e-6, schedule="linear"),
+        optimizer=OptimizerConfig(
+            learning_rate=2e-4, final_learning_rate=1e-6, schedule="linear", warmup_steps=8
+        ),
         compute=ComputeConfig(threads=settings.threads),
     )
 

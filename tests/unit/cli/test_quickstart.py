@@ -33,7 +33,6 @@ def small_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(quickstart, "sft_config", small_sft)
     monkeypatch.setattr(quickstart, "ppo_config", small_ppo)
-    monkeypatch.setattr(quickstart, "MAX_NEW_TOKENS", 8)
 
 
 def test_the_last_line_holds_the_figures(type_: Type, tmp_path: Path) -> None:
