@@ -111,15 +111,16 @@ def ppo_config(settings: Quickstart) -> PPOConfig:
         seed=settings.seed,
         total_steps=12288,
         gamma=0.5,
+        clip=0.3,
         value_coefficient=0.05,
         value_clip=None,
-        epochs=2,
+        epochs=3,
         batch_size=128,
         rollout=RolloutConfig(
-            temperature=1.0, max_new_tokens=MAX_NEW_TOKENS, on_invalid="penalise"
+            temperature=0.8, max_new_tokens=MAX_NEW_TOKENS, on_invalid="penalise"
         ),
         optimizer=OptimizerConfig(
-            learning_rate=2e-4, final_learning_rate=1e-6, schedule="linear", warmup_steps=8
+            learning_rate=1e-4, final_learning_rate=1e-6, schedule="linear", warmup_steps=8
         ),
         compute=ComputeConfig(threads=settings.threads),
     )
