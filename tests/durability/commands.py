@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -75,13 +76,21 @@ def run(words: str, *, strike: Strike | None = None) -> Outcome:
 
 
 def start(words: str) -> subprocess.Popen[bytes]:
-    """The real command line, under way, with its stderr in a pipe."""
+    """The real command line, under way, with its stderr in a pipe; the head of a group of
+    processes, as in a terminal."""
     return subprocess.Popen(
         [sys.executable, "-m", "forethought.cli.main", *words.split()],
         env=os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        start_new_session=True,
     )
+
+
+def pause(process: subprocess.Popen[Any]) -> None:
+    """A moment, while a command is waited for that is to be struck later."""
+    assert process.poll() is None, "ended before it was struck"
+    time.sleep(0.005)
 
 
 def _run(words: list[str], strike: Strike | None, out: Path, err: Path) -> None:

@@ -6,9 +6,10 @@ import subprocess
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tests.durability.commands import Strike, run, start
+from tests.durability.commands import TIMEOUT_S, Strike, pause, run, start
 from tests.durability.comparison import assert_same_run
 from tests.durability.conftest import PPO_ITERATIONS, SFT, resumed
 
@@ -41,10 +42,10 @@ def kill_at(process: subprocess.Popen[bytes], folder: Path, moment: float, round
         # TensorBoard's file carries the process's number. It is made when the other logs
         # have been cut back to the checkpoint, so that from now on their lines count.
         while not list(folder.glob(f"tensorboard/*.{process.pid}.*")):
-            wait(process)
+            pause(process)
         done, since = lines_of(folder), time.monotonic()
         while done < int(moment):
-            wait(process)
+            pause(process)
             if lines_of(folder) > done:
                 round_s, since = time.monotonic() - since, time.monotonic()
                 done = lines_of(folder)
@@ -52,11 +53,6 @@ def kill_at(process: subprocess.Popen[bytes], folder: Path, moment: float, round
     process.kill()
     assert process.wait() == -signal.SIGKILL, "ended before it was killed"
     return round_s
-
-
-def wait(process: subprocess.Popen[bytes]) -> None:
-    assert process.poll() is None, "ended before it was killed"
-    time.sleep(0.005)
 
 
 def lines_of(folder: Path) -> int:
@@ -82,6 +78,21 @@ def test_ppo_killed_at_ten_random_moments(ppo: str, whole_ppo: Path, tmp_path: P
 def test_sft_killed_at_three_random_moments(whole_sft: Path, tmp_path: Path) -> None:
     kill_and_resume(SFT, tmp_path / "sft", moments(1, 3, 10))
     assert_same_run(tmp_path / "sft", whole_sft)
+
+
+def test_ppo_killed_without_its_worker_processes(ppo: str, whole_ppo: Path, tmp_path: Path) -> None:
+    """They notice, and end. Where environments are hosted decides nothing that is computed."""
+    folder, words = tmp_path / "ppo", f"{ppo} --environment.workers 2"
+    with start(resumed(words, folder)) as process:
+        while not (folder / "checkpoints" / "step_4").exists():
+            pause(process)
+        workers = psutil.Process(process.pid).children()
+        process.kill()
+    finished = run(resumed(words, folder))
+    assert finished.code == 0, finished.err
+    assert len(workers) >= 2
+    assert not psutil.wait_procs(workers, timeout=TIMEOUT_S)[1]
+    assert_same_run(folder, whole_ppo)
 
 
 WRITING = [

@@ -11,6 +11,7 @@ from forethought.errors import ForethoughtError
 _MENDABLE = {
     errno.ENOSPC: "make room, or use another disk",
     errno.EDQUOT: "make room, or use another disk",
+    errno.EIO: "the disk may be failing: use another",
     errno.EFBIG: "raise the limit of file sizes, or use another disk",
     errno.EROFS: "use another folder",
     errno.EACCES: "use another folder, or change its permissions",

@@ -98,7 +98,13 @@ class Worker:
         self._process = context.Process(
             target=serve, args=(theirs, factory, slots, with_advice), daemon=True
         )
-        self._process.start()
+        # Ctrl-C reaches the whole group; while this process starts, too, it is the parent's
+        # affair. What is blocked here stays so there, and is delivered here a moment later.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()  # or the end of the process would not close the pipe
         self.deadline_s = time.monotonic() + start_timeout_s
         """On the monotonic clock: when its silence becomes a failure."""

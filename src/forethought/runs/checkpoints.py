@@ -60,10 +60,13 @@ def tidy(folder: Path) -> None:
     checkpoints.
 
     Raises:
-        OSError: the disk refuses.
+        StorageError: the disk refuses.
     """
     for path in [*folder.glob(f"{_PREFIX}*{_PARTIAL}"), *list_checkpoints(folder)[:-KEPT]]:
-        shutil.rmtree(path)
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            raise StorageError(f"{path}: cannot be deleted: {error.strerror}") from error
 
 
 def list_checkpoints(folder: Path) -> list[Path]:

@@ -201,7 +201,8 @@ class _LineFile:
             if got < size or not ends_line:
                 os.close(self._descriptor)
                 raise StorageError(
-                    f"{path}: got {got} bytes, expected a line to end at byte {size}"
+                    f"{path}: got {got} bytes, expected a line to end at byte {size} — it was "
+                    "altered since the checkpoint; put it back, or start another run"
                 )
             os.ftruncate(self._descriptor, size)
             flush(path.parent)  # A new file is not to lose its name in a power cut.

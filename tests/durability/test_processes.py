@@ -1,0 +1,81 @@
+"""Two processes of `accelerate launch` learn what one learns; so does a run that changes from
+two to one."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from forethought.rollouts.store import read_shard
+from tests.durability.commands import TIMEOUT_S, pause, run
+from tests.durability.comparison import assert_same_run, largest_difference
+from tests.durability.conftest import SFT, resumed, trained
+
+pytestmark = pytest.mark.slow
+
+TOLERANCE = 1e-5
+"""Of any weight. Processes add up in another order, and the optimiser divides by small numbers."""
+
+SHORT_PPO = " --total-steps 64 --batch-size 3"
+"""Four iterations of six updates. Of three steps, a process often has none."""
+LORA = " --lora.components language_model --lora.rank 4 --lora.dropout 0.3"
+
+
+def launch(words: str) -> subprocess.Popen[str]:
+    """The command in two processes, under way; all of them are one group."""
+    launcher = "-m accelerate.commands.launch --cpu --num_processes 2 --num_machines 1"
+    quiet = "--mixed_precision no --dynamo_backend no --main_process_port 0 --module"
+    return subprocess.Popen(
+        [sys.executable, *launcher.split(), *quiet.split(), "forethought.cli.main", *words.split()],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def launched(words: str, folder: Path) -> Path:
+    with launch(f"{words} --output {folder}") as process:
+        out, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, err
+    assert out == f"{folder}\nnext: forethought evaluate {folder}\n"  # one of them speaks
+    return folder
+
+
+def test_ppo(ppo: str, whole_sft: Path, tmp_path: Path) -> None:
+    words = ppo + SHORT_PPO
+    one, two = trained(words, tmp_path / "one"), launched(words, tmp_path / "two")
+    assert largest_difference(one, two) <= TOLERANCE
+    assert largest_difference(one, whole_sft) > 100 * TOLERANCE  # they did learn
+    for step in range(1, 5):
+        shard = tmp_path / "two" / "trajectories" / f"step_{step:06d}_process_0.parquet"
+        halves = [read_shard(shard.with_stem(f"step_{step:06d}_process_{i}")) for i in (0, 1)]
+        whole = read_shard(tmp_path / "one" / "trajectories" / shard.name)
+        assert [t.seed for half in halves for t in half] == [t.seed for t in whole]
+
+    shutil.rmtree(two / "checkpoints" / "step_4")
+    assert run(f"train ppo --resume {two}").code == 0
+    assert largest_difference(one, two) <= TOLERANCE
+
+
+def test_sft(whole_sft: Path, tmp_path: Path) -> None:
+    assert largest_difference(whole_sft, launched(SFT, tmp_path / "two")) <= TOLERANCE
+
+
+def test_sft_with_dropout_killed_and_resumed(whole_sft: Path, tmp_path: Path) -> None:
+    """Every process draws its own dropout, and goes on drawing where it was."""
+    words = f"{SFT} --model {whole_sft}{LORA}"
+    whole, folder = launched(words, tmp_path / "whole"), tmp_path / "killed"
+    with launch(resumed(words, folder)) as process:
+        while not (folder / "checkpoints" / "step_6").exists():
+            pause(process)
+        os.killpg(process.pid, signal.SIGKILL)
+    with launch(resumed(words, folder)) as process:
+        _, said = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, said
+    assert_same_run(folder, whole)
