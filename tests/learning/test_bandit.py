@@ -1,0 +1,147 @@
+"""PPO learns the one-step world, and a broken PPO does not.
+
+A model imitates a teacher who is right half of the time: it answers in the right form, with
+the right letter half of the time. Only the reward can tell it which half.
+"""
+
+import random
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from forethought.config import (
+    ComputeConfig,
+    EnvironmentConfig,
+    OptimizerConfig,
+    PPOConfig,
+    PromptConfig,
+    RolloutConfig,
+    SFTConfig,
+)
+from forethought.environments.contract import Advice, Environment
+from forethought.prompts.answers import write_answer
+from forethought.rollouts.scripted import play
+from forethought.rollouts.store import write_shard
+from forethought.rollouts.world import open_world
+from forethought.runs.metrics import read_metrics
+from forethought.training import ppo
+from forethought.training.ppo import train_ppo
+from forethought.training.sft import train_sft
+from forethought.types import Observation
+
+pytestmark = pytest.mark.slow
+
+ARMS = 4
+CHANCE, BAR = 1 / ARMS, 0.9
+WORLD = EnvironmentConfig("Bandit", options=(f"arms={ARMS}",))
+ONE_THREAD = ComputeConfig(threads=1)
+DICE = random.Random(0)
+
+
+def half_right(environment: Environment, observation: Observation) -> str:
+    """The expert's answer, a third of the time; otherwise one about a letter drawn at random."""
+    del observation
+    advice = environment.expert()
+    assert environment.actions is not None
+    if DICE.random() > 1 / 3:
+        letter = DICE.choice(environment.actions)
+        fields = [(name, re.sub(rf"\b{advice.action}\b", letter, v)) for name, v in advice.fields]
+        advice = Advice(letter, tuple(fields))
+    return write_answer(advice, "thoughts")
+
+
+@pytest.fixture(scope="module")
+def imitator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("learning")
+    world = open_world(WORLD, PromptConfig(), default_image_size=64)
+    lessons = play(world.id, world.factory(), world.prompter, half_right, range(640))
+    (folder / "data").mkdir()
+    write_shard(folder / "data" / "lessons.parquet", list(lessons))
+    return train_sft(
+        SFTConfig(
+            output=str(folder / "sft"),
+            data=str(folder / "data"),
+            environment=WORLD,
+            epochs=1.0,
+            batch_size=16,
+            optimizer=OptimizerConfig(learning_rate=2e-3, schedule="constant", epsilon=1e-8),
+            compute=ONE_THREAD,
+        )
+    )
+
+
+def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
+    """Trains, and returns the success in training at the beginning and at the end."""
+    config = PPOConfig(
+        model=str(imitator),
+        output=str(output),
+        environment=WORLD,
+        total_steps=12 * 128,
+        batch_size=64,
+        epochs=2,
+        value_coefficient=0.05,
+        value_clip=None,
+        rollout=RolloutConfig(
+            slots=32,
+            steps_per_iteration=128,
+            temperature=1.0,
+            max_new_tokens=24,
+            on_invalid="penalise",
+        ),
+        optimizer=OptimizerConfig(learning_rate=5e-4, schedule="linear"),
+        compute=ONE_THREAD,
+    )
+    run = train_ppo(replace(config, **changes))
+    rates = read_metrics(run / "metrics.jsonl").column("success_rate").values
+    return float(rates[0]), float(np.mean(rates[-3:]))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"ratio": "step"}, id="one ratio per step"),
+        pytest.param({"ratio": "token"}, id="one ratio per token"),
+        pytest.param({"thought_weight": 0.0}, id="the action alone"),
+        pytest.param({"thought_weight": 1.0}, id="the plain sum"),
+    ],
+)
+def test_it_learns(imitator: Path, tmp_path: Path, changes: dict[str, Any]) -> None:
+    before, after = learn(imitator, tmp_path / "ppo", **changes)
+    assert before < 0.7
+    assert after >= BAR
+
+
+def test_a_wrong_sign_unlearns(
+    imitator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound = ppo.normalise_advantages
+    monkeypatch.setattr(ppo, "normalise_advantages", lambda advantages: -sound(advantages))
+    assert learn(imitator, tmp_path / "ppo")[1] <= CHANCE
+
+
+def test_advantages_of_other_steps_teach_nothing(
+    imitator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound: Callable[[np.ndarray], np.ndarray] = ppo.normalise_advantages
+    monkeypatch.setattr(
+        ppo, "normalise_advantages", lambda advantages: np.roll(sound(advantages), 1)
+    )
+    assert learn(imitator, tmp_path / "ppo")[1] < 0.7
+
+
+def test_a_mask_that_leaves_out_the_answer_teaches_nothing(
+    imitator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound = ppo.thought_scaled_logprobs
+
+    def without_answer(**arguments: Any) -> torch.Tensor:
+        return sound(**arguments) * 0.0
+
+    monkeypatch.setattr(ppo, "thought_scaled_logprobs", without_answer)
+    assert learn(imitator, tmp_path / "ppo")[1] < 0.7
