@@ -19,10 +19,10 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[list[str]]
 
     class Hub(BaseHTTPRequestHandler):
         def do_HEAD(self) -> None:
+            answers.append(self.path)  # First: the client goes on as soon as it is answered.
             self.send_response(200 if answers[0] == "here" else 404)
             self.send_header("X-Error-Code", answers[0])
             self.end_headers()
-            answers.append(self.path)
 
         def log_message(self, *_: object) -> None: ...
 
