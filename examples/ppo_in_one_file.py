@@ -13,10 +13,11 @@ import random
 import re
 
 import torch
-from forethought.environments import make_environment
 from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import Tensor, nn
 from transformers import LlamaConfig, LlamaForCausalLM
+
+from forethought.environments import make_environment
 
 GAMMA, GAE_LAMBDA, CLIP = 0.9, 0.95, 0.2
 THOUGHT_WEIGHT = 0.5  # λ of RL4VLM's Eq. 4.3

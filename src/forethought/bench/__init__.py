@@ -1,9 +1,33 @@
 """How fast is it? Each benchmark runs ours and a baseline alternately, in one process."""
 
-from forethought.bench.contract import Benchmark, BenchmarkResult
-from forethought.bench.environments import measure_environments
+from collections.abc import Iterator
 
-BENCHMARKS: dict[str, Benchmark] = {"environments": measure_environments}
-"""By the name under which `forethought bench` knows them."""
+from forethought.bench.contract import Benchmark, BenchmarkResult
+
+
+def _environments() -> Iterator[BenchmarkResult]:
+    from forethought.bench.environments import measure_environments
+
+    return measure_environments()
+
+
+def _decoding() -> Iterator[BenchmarkResult]:
+    from forethought.bench.decoding import measure_decoding
+
+    return measure_decoding()
+
+
+def _ppo() -> Iterator[BenchmarkResult]:
+    from forethought.bench.ppo import measure_ppo
+
+    return measure_ppo()
+
+
+BENCHMARKS: dict[str, Benchmark] = {
+    "environments": _environments,
+    "decoding": _decoding,
+    "ppo": _ppo,
+}
+"""By the name under which `forethought bench` knows them; each loads only what it measures."""
 
 __all__ = ["BENCHMARKS", "Benchmark", "BenchmarkResult"]

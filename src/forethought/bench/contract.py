@@ -1,7 +1,9 @@
 """What a benchmark says."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -26,3 +28,28 @@ class BenchmarkResult:
 
 Benchmark = Callable[[], Iterator[BenchmarkResult]]
 """Measures, and yields each result when it is there. Uses one core."""
+
+
+class Pair(NamedTuple):
+    """Two measurements of one thing, made one right after the other."""
+
+    ours: float
+    baseline: float
+
+
+def compare(
+    name: str, unit: str, pairs: Sequence[Pair], *, less_is_better: bool = False
+) -> BenchmarkResult:
+    """The medians of both sides, and the spread of their ratio."""
+    ratios = [ours / baseline for ours, baseline in pairs]
+    if less_is_better:
+        ratios = [1 / ratio for ratio in ratios]
+    return BenchmarkResult(
+        name=name,
+        value=median(pair.ours for pair in pairs),
+        unit=unit,
+        baseline=median(pair.baseline for pair in pairs),
+        ratio=median(ratios),
+        ratio_low=min(ratios),
+        ratio_high=max(ratios),
+    )

@@ -1,33 +1,34 @@
 """Decoding speed beside Hugging Face `generate`: same weights, same dtype, same prompts.
 
-Two loads. Equal lengths: 64 prompts, all of one length, 48 new tokens each: what one
-token step costs. Mixed lengths, which is what agents produce: 512 requests, prompts of
-120 to 200 tokens, completions of 10 to 60; `generate` takes them in batches of 64 and
-runs each until its longest completion is done, ours retires rows and admits others.
-No two prompts are equal, so nothing is gained by sharing them.
+Two loads. Equal lengths: 64 prompts of 160 tokens: what one token step of 64 rows costs, and
+what putting the prompts through the model costs. Mixed lengths, which is what agents
+produce: 512 requests, prompts of 120 to 200 tokens, completions of 10 to 60; `generate`
+takes them in batches of 64, each of which goes on until its longest completion is done; ours
+retires rows and admits others. No two prompts are equal, so nothing is gained by sharing
+them. Completions have exactly the length that is asked for, and both sides sample with
+temperature 1 and keep what log-probabilities need.
 """
 
 from collections.abc import Iterator
-from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, PreTrainedModel
 
-from forethought.bench.contract import BenchmarkResult
+from forethought.bench.contract import BenchmarkResult, Pair, compare
+from forethought.bench.models import make_models
 from forethought.policies.actor_critic import ActorCritic
 from forethought.policies.contract import GenerationRequest
 from forethought.policies.decoding import DecodeLoop
 from forethought.policies.encoding import Encoder
 from forethought.policies.loading import LoadedModel
-from forethought.policies.tiny import IMAGE_SIZE, build_model, build_processor, train_tokenizer
+from forethought.policies.tiny import IMAGE_SIZE
 from forethought.types import Message, Prompt
 
 BATCH = 64
+STEPS = 48
 PAIRS = 3
-WORDS = ("look", "think", "act", "learn", "card", "number", "target", "sum", "formula", "choose")
 
 
 class Load(NamedTuple):
@@ -36,46 +37,57 @@ class Load(NamedTuple):
     prompts: list[Prompt]
     new_tokens: list[int]
 
-    @property
-    def tokens(self) -> int:
-        return sum(self.new_tokens)
+    def shortened(self, new_tokens: int) -> "Load":
+        return Load(self.prompts, [new_tokens] * len(self.prompts))
 
 
-def measure_decoding(*, pairs: int = PAIRS) -> Iterator[BenchmarkResult]:
-    """The tiny vision-language model, then two architectures of other families."""
-    for name, loaded in _models():
-        bench = _Bench(loaded)
-        equal = bench.make_load(BATCH, (160, 160), (48, 48))
-        mixed = bench.make_load(8 * BATCH, (120, 200), (10, 60))
-        yield bench.compare(f"decode/{name}/equal", equal, pairs, per_step=True)
-        yield bench.compare(f"decode/{name}/mixed", mixed, pairs, per_step=False)
+def measure_decoding(*, pairs: int = PAIRS, requests: int = 8 * BATCH) -> Iterator[BenchmarkResult]:
+    """Every architecture, on one core.
+
+    Args:
+        pairs: how many times both sides are measured in turn.
+        requests: of mixed lengths.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for name, loaded in make_models():
+            yield from _measure(f"decode/{name}", loaded, pairs, requests)
+    finally:
+        torch.set_num_threads(threads)
 
 
-def _models() -> Iterator[tuple[str, LoadedModel]]:
-    tokenizer = train_tokenizer([" ".join(WORDS)] * 2)
-    yield "tiny-llava", LoadedModel(build_model(tokenizer, seed=0), build_processor(tokenizer))
-    size = {"vocab_size": len(tokenizer), "bos_token_id": None, "eos_token_id": 1}
-    llama = LlamaConfig(
-        **size,  # pyright: ignore[reportArgumentType]
-        hidden_size=128,
-        intermediate_size=352,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-    )
-    gpt2 = GPT2Config(**size, n_embd=128, n_layer=4, n_head=4)  # pyright: ignore[reportArgumentType]
-    for name, config in (("llama", llama), ("gpt2", gpt2)):
-        model: Any = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
-        yield name, LoadedModel(model, train_tokenizer([" ".join(WORDS)] * 2))
+def _measure(
+    name: str, loaded: LoadedModel, pairs: int, requests: int
+) -> Iterator[BenchmarkResult]:
+    race = _Race(loaded)
+    equal = race.make_load(BATCH, (160, 160), (STEPS + 1, STEPS + 1))
+    race.run(equal.shortened(2))  # warms up
+    # The first token comes with the prompt; the others are a step each.
+    prefills = [race.run(equal.shortened(1)) for _ in range(pairs)]
+    wholes = [race.run(equal) for _ in range(pairs)]
+    steps = [
+        Pair(*(1000 * (late - early) / STEPS for late, early in zip(whole, prefill, strict=True)))
+        for whole, prefill in zip(wholes, prefills, strict=True)
+    ]
+    yield compare(f"{name}/token step", "ms", steps, less_is_better=True)
+    milliseconds = [Pair(1000 * ours, 1000 * theirs) for ours, theirs in prefills]
+    yield compare(f"{name}/prefill", "ms", milliseconds, less_is_better=True)
+    mixed = race.make_load(requests, (120, 200), (10, 60))
+    tokens = sum(mixed.new_tokens)
+    seconds = [race.run(mixed) for _ in range(pairs)]
+    speeds = [Pair(tokens / ours, tokens / theirs) for ours, theirs in seconds]
+    yield compare(f"{name}/mixed", "tokens/s", speeds)
 
 
-class _Bench:
+class _Race:
     """One model, and both ways to decode with it."""
 
     def __init__(self, loaded: LoadedModel) -> None:
-        self.model: PreTrainedModel = loaded.model.eval()
-        self.encoder = Encoder(loaded.model, loaded.processor)
-        self.encoder.stop_ids = ()  # every answer has exactly the length that is asked for
-        self.module = ActorCritic(loaded.model, None).eval()
+        self._model: Any = loaded.model.eval()
+        self._encoder = Encoder(loaded.model, loaded.processor)
+        self._encoder.stop_ids = ()  # every answer has exactly the length that is asked for
+        self._module = ActorCritic(loaded.model, None).eval()
         self._random = np.random.default_rng(0)
 
     def make_load(
@@ -90,34 +102,20 @@ class _Bench:
 
     def _prompt(self, length: int) -> Prompt:
         image = None
-        if self.encoder.reads_images:
+        if self._encoder.reads_images:
             image = self._random.integers(0, 256, (IMAGE_SIZE, IMAGE_SIZE, 3)).astype(np.uint8)
         message = Message("user", "", image)
-        start = self.encoder.encode([message]).token_ids
+        start = self._encoder.encode([message]).token_ids
         words = self._random.integers(100, 250, size=length - len(start)).tolist()
         return Prompt((message,), (*start, *words))
 
-    def compare(
-        self, name: str, load: Load, pairs: int, *, per_step: bool
-    ) -> BenchmarkResult:
-        """Runs both in turn and compares the medians; the first pair warms up."""
-        timed = [(self._ours(load), self._theirs(load)) for _ in range(pairs + 1)][1:]
-        ratios = [theirs / ours for ours, theirs in timed]
-        ours, theirs = (median(seconds) for seconds in zip(*timed, strict=True))
-        steps = max(load.new_tokens)
-        return BenchmarkResult(
-            name=name,
-            value=1000 * ours / steps if per_step else load.tokens / ours,
-            unit="ms/token step" if per_step else "tokens/s",
-            baseline=1000 * theirs / steps if per_step else load.tokens / theirs,
-            ratio=median(ratios),
-            ratio_low=min(ratios),
-            ratio_high=max(ratios),
-        )
+    def run(self, load: Load) -> Pair:
+        """Seconds that either side takes."""
+        return Pair(self._ours(load), self._theirs(load))
 
     def _ours(self, load: Load) -> float:
         started = perf_counter()
-        loop = DecodeLoop(self.module, self.encoder, slots=BATCH)
+        loop = DecodeLoop(self._module, self._encoder, slots=BATCH)
         for key, (prompt, limit) in enumerate(zip(*load, strict=True)):
             loop.submit(GenerationRequest(key, prompt, key, limit, 1.0))
         while loop.pending:
@@ -130,14 +128,13 @@ class _Bench:
         for first in range(0, len(load.prompts), BATCH):
             prompts = load.prompts[first : first + BATCH]
             longest = max(len(prompt.token_ids) for prompt in prompts)
-            ids = torch.full((len(prompts), longest), self.encoder.pad_id)
+            ids = torch.full((len(prompts), longest), self._encoder.pad_id)
             mask = torch.zeros_like(ids)
             for row, prompt in enumerate(prompts):
                 ids[row, longest - len(prompt.token_ids) :] = torch.tensor(prompt.token_ids)
                 mask[row, longest - len(prompt.token_ids) :] = 1
             limit = max(load.new_tokens[first : first + BATCH])
-            generate: Any = self.model.generate
-            generate(
+            self._model.generate(
                 input_ids=ids,
                 attention_mask=mask,
                 do_sample=True,
@@ -146,6 +143,6 @@ class _Bench:
                 max_new_tokens=limit,
                 output_logits=True,
                 return_dict_in_generate=True,
-                **self.encoder.image_inputs([image for p in prompts for image in p.images]),
+                **self._encoder.image_inputs([image for p in prompts for image in p.images]),
             )
         return perf_counter() - started

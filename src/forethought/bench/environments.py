@@ -8,7 +8,6 @@ replies with observation, legal actions and success.
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
-from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -16,7 +15,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from forethought.bench.contract import BenchmarkResult
+from forethought.bench.contract import BenchmarkResult, Pair, compare
 from forethought.environments import find_environment, make_environment
 from forethought.environments.vector import Act, Failed, InProcessRunner, Restart
 
@@ -40,34 +39,23 @@ def measure_environments(
             with InProcessRunner(partial(make_environment, game, image_size=size), SLOTS) as runner:
                 vector = _baseline(game, size)
                 try:
+                    rounds = _our_round(runner), _baseline_round(vector)
                     yield compare(
                         f"environments/{game}/{size}",
-                        _our_round(runner),
-                        _baseline_round(vector),
-                        pairs=pairs,
-                        seconds=seconds,
+                        "steps/s",
+                        race(*rounds, pairs=pairs, seconds=seconds),
                     )
                 finally:
                     vector.close()
 
 
-def compare(
-    name: str, ours: Round, baseline: Round, *, pairs: int, seconds: float
-) -> BenchmarkResult:
-    """Runs both in turn; the medians of their speeds, and the spread of their ratio."""
+def race(ours: Round, baseline: Round, *, pairs: int, seconds: float) -> list[Pair]:
+    """Steps per second of both, in turn."""
     for warm_up in (ours, baseline):
         _steps_per_s(warm_up, seconds / 4)
-    speeds = [(_steps_per_s(ours, seconds), _steps_per_s(baseline, seconds)) for _ in range(pairs)]
-    ratios = [our_speed / their_speed for our_speed, their_speed in speeds]
-    return BenchmarkResult(
-        name=name,
-        value=median(our_speed for our_speed, _ in speeds),
-        unit="steps/s",
-        baseline=median(their_speed for _, their_speed in speeds),
-        ratio=median(ratios),
-        ratio_low=min(ratios),
-        ratio_high=max(ratios),
-    )
+    return [
+        Pair(_steps_per_s(ours, seconds), _steps_per_s(baseline, seconds)) for _ in range(pairs)
+    ]
 
 
 def _steps_per_s(play: Round, seconds: float) -> float:

@@ -83,7 +83,7 @@ def quickstart(settings: Quickstart) -> None:
 def sft_config(settings: Quickstart) -> SFTConfig:
     """Many passes over few demonstrations: the form of an answer is learned, and some of
     the pictures. configs/quickstart_sft.yaml holds the same."""
-    demonstrations, updates, batch_size = 35, 120, 32
+    demonstrations, updates, batch_size = 40, 120, 32
     return SFTConfig(
         output=f"{settings.output}_sft",
         seed=settings.seed,

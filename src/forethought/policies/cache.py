@@ -6,9 +6,15 @@ and another takes its place. The layers return views, so the unmodified forward 
 any decoder with plain attention layers runs on it.
 """
 
+import math
+
+import numpy as np
 import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
+
+_LINE = 64
+"""Bytes of a line of the processor's cache."""
 
 
 class RowLayer(CacheLayerMixin):
@@ -18,15 +24,14 @@ class RowLayer(CacheLayerMixin):
         super().__init__()
         self.rows = rows
         self.capacity = capacity
-        self.prefill_rows: Tensor | None = None
+        self.prefill_rows: tuple[Tensor, ...] = ()
         self.decode_rows = torch.empty(0)
         self.positions_B = torch.empty(0)
         self.length = 0
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
-        # Zeros: a masked position still meets the softmax weight 0, and 0 · NaN is NaN.
         self.keys, self.values = (
-            states.new_zeros(self.rows, states.shape[1], self.capacity, states.shape[3])
+            _zeros((self.rows, states.shape[1], self.capacity, states.shape[3]), like=states)
             for states in (key_states, value_states)
         )
         self.is_initialized = True
@@ -39,10 +44,11 @@ class RowLayer(CacheLayerMixin):
             self.lazy_initialization(key_states, value_states)
         assert self.keys is not None
         assert self.values is not None
-        if self.prefill_rows is not None:
+        if self.prefill_rows:
             length = key_states.shape[2]
-            self.keys[self.prefill_rows, :, :length] = key_states
-            self.values[self.prefill_rows, :, :length] = value_states
+            for rows_B in self.prefill_rows:
+                self.keys[:, :, :length].index_copy_(0, rows_B, key_states)
+                self.values[:, :, :length].index_copy_(0, rows_B, value_states)
             return key_states, value_states
         self.keys[self.decode_rows, :, self.positions_B] = key_states[:, :, 0]
         self.values[self.decode_rows, :, self.positions_B] = value_states[:, :, 0]
@@ -53,7 +59,8 @@ class RowLayer(CacheLayerMixin):
         """Copies the first `length` positions of some rows onto other rows."""
         for states in (self.keys, self.values):
             if states is not None:
-                states[destinations, :, :length] = states[sources, :, :length]
+                window = states[:, :, :length]
+                window.index_copy_(0, destinations, window.index_select(0, sources))
 
     def grow(self, capacity: int) -> None:
         """Makes room for longer rows, keeping what is stored."""
@@ -67,10 +74,10 @@ class RowLayer(CacheLayerMixin):
             new[:, :, : old.shape[2]] = old
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        return (query_length if self.prefill_rows is not None else self.length), 0
+        return (query_length if self.prefill_rows else self.length), 0
 
     def get_seq_length(self) -> int:
-        return 0 if self.prefill_rows is not None else self.length
+        return 0 if self.prefill_rows else self.length
 
     def get_max_length(self) -> int:
         return self.capacity
@@ -84,8 +91,9 @@ class RowCache(Cache):
         super().__init__(layers=list(self.row_layers))
         self.capacity = capacity
 
-    def begin_prefill(self, rows_B: Tensor) -> None:
-        """The next forward pass holds whole, right-padded prompts for these rows."""
+    def begin_prefill(self, *rows_B: Tensor) -> None:
+        """The next forward pass holds whole, right-padded prompts: the first for the first of
+        these rows, and so on. More than one list of rows: each gets them all."""
         for layer in self.row_layers:
             layer.prefill_rows = rows_B
 
@@ -98,7 +106,7 @@ class RowCache(Cache):
         """
         rows_B = torch.arange(len(positions_B), device=positions_B.device)
         for layer in self.row_layers:
-            layer.prefill_rows = None
+            layer.prefill_rows = ()
             layer.decode_rows, layer.positions_B, layer.length = rows_B, positions_B, length
 
     def copy_rows(self, sources: Tensor, destinations: Tensor, length: int) -> None:
@@ -112,3 +120,17 @@ class RowCache(Cache):
             self.capacity = max(length, self.capacity * 3 // 2)
             for layer in self.row_layers:
                 layer.grow(self.capacity)
+
+
+def _zeros(shape: tuple[int, ...], *, like: Tensor) -> Tensor:
+    """Zeros, since a masked position still meets the softmax weight 0, and 0 · NaN is NaN.
+
+    On the CPU numpy's: it asks for huge pages, which torch does not, and the reading of the
+    cache, the better part of a token step there, takes a fifth less time.
+    """
+    if like.device.type != "cpu":
+        return like.new_zeros(shape)
+    size = math.prod(shape) * like.element_size()
+    raw = np.zeros(size + _LINE, dtype=np.uint8)
+    start = -raw.ctypes.data % _LINE
+    return torch.from_numpy(raw[start : start + size]).view(like.dtype).view(shape)

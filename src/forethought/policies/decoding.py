@@ -5,8 +5,8 @@ place; equal prompts are computed once and copied. Every answer's randomness com
 its own seed, so an answer does not depend on what is generated beside it.
 """
 
-from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,14 +14,18 @@ import torch
 from torch import Tensor
 
 from forethought.policies.actor_critic import ActorCritic
+from forethought.policies.attention import TokenStepAttention
 from forethought.policies.batching import Example, build_batch, plan_rows
 from forethought.policies.cache import RowCache
 from forethought.policies.contract import GenerationRequest, GenerationResult
 from forethought.policies.encoding import Encoder
+from forethought.policies.queue import RequestQueue, room_for
 from forethought.types import Completion, FinishReason, Prompt
 
-PREFILL_TOKENS = 16384
-"""At most so many prompt tokens in one forward pass."""
+PREFILL_TOKENS = {"cpu": 2048}
+"""At most so many prompt tokens in one forward pass: on the CPU as many as leave what the
+layers compute in the processor's cache."""
+PREFILL_TOKENS_ELSEWHERE = 16384
 
 
 class Drawn(NamedTuple):
@@ -85,7 +89,10 @@ class DecodeLoop:
         self._encoder = encoder
         self._slots = slots
         self._device = actor_critic.model.device
-        self._waiting: deque[GenerationRequest] = deque()
+        self._dtype = actor_critic.model.dtype
+        self._prefill_tokens = PREFILL_TOKENS.get(self._device.type, PREFILL_TOKENS_ELSEWHERE)
+        self._attention = TokenStepAttention(actor_critic.model)
+        self._waiting = RequestQueue()
         self._rows: list[_Row] = []
         # Rows 0 … slots-1 decode; the others keep prefilled prompts for whoever asks next.
         self._prefilled: OrderedDict[bytes, _Prefilled] = OrderedDict()
@@ -104,7 +111,7 @@ class DecodeLoop:
         return len(self._waiting) + len(self._rows)
 
     def submit(self, request: GenerationRequest) -> None:
-        self._waiting.append(request)
+        self._waiting.put(request)
 
     @torch.inference_mode()
     def advance(self) -> list[GenerationResult]:
@@ -119,34 +126,38 @@ class DecodeLoop:
 
     def _should_admit(self) -> bool:
         """Prompts are taken in groups: a forward pass for one row costs almost as much
-        as for eight."""
-        free = self._slots - len(self._rows)
-        group = max(1, self._slots // 8)
-        return bool(self._waiting) and (not self._rows or min(free, len(self._waiting)) >= group)
+        as for eight. Few are left waiting only while most slots are busy."""
+        free, waiting = self._slots - len(self._rows), len(self._waiting)
+        is_group = min(free, waiting) >= max(1, self._slots // 8)
+        return waiting > 0 and (is_group or 2 * free >= self._slots)
 
     # --- prompts -----------------------------------------------------------------------
 
     def _admit(self) -> list[GenerationResult]:
-        free = self._slots - len(self._rows)
-        requests = [self._waiting.popleft() for _ in range(min(free, len(self._waiting)))]
-        self._prefill_missing(requests)
-        answered: list[GenerationResult] = []
-        sources: list[int] = []
         first = len(self._rows)
-        for request in requests:
+        requests = self._waiting.take(self._slots - first)
+        seated = [request for request in requests if request.max_new_tokens > 0]
+        # The first row of those that begin with a prompt; the others copy.
+        homes: dict[bytes, int] = {}
+        for row, request in enumerate(seated, first):
+            homes.setdefault(request.prompt.key, row)
+        written = self._prefill_missing(requests, homes)
+        copies: list[tuple[int, int]] = []
+        for row, request in enumerate(seated, first):
             prefilled = self._prefilled[request.prompt.key]
-            if request.max_new_tokens == 0:
-                empty = Completion((), (), (), "", FinishReason.LENGTH, request.temperature)
-                answered.append(GenerationResult(request.key, empty, prefilled.value))
-                continue
-            sources.append(prefilled.row)
-            self._seat(len(self._rows), request, prefilled)
-        if sources:
+            if row not in written:
+                copies.append((prefilled.row, row))
+            self._seat(row, request, prefilled)
+        if copies:
             assert self._cache is not None
-            rows = torch.arange(first, len(self._rows), device=self._device)
+            sources, rows = map(self._tensor, zip(*copies, strict=True))
             longest = int(self._lengths_B[first : len(self._rows)].max())
-            self._cache.copy_rows(self._tensor(sources), rows, longest)
-        return answered
+            self._cache.copy_rows(sources, rows, longest)
+        return [self._valued(request) for request in requests if request.max_new_tokens == 0]
+
+    def _valued(self, request: GenerationRequest) -> GenerationResult:
+        empty = Completion((), (), (), "", FinishReason.LENGTH, request.temperature)
+        return GenerationResult(request.key, empty, self._prefilled[request.prompt.key].value)
 
     def _seat(self, row: int, request: GenerationRequest, prefilled: _Prefilled) -> None:
         self._rows.append(_Row(request, prefilled))
@@ -165,21 +176,31 @@ class DecodeLoop:
             self._logits_BV = prefilled.logits_V.new_zeros(self._slots, len(prefilled.logits_V))
         self._logits_BV[row] = prefilled.logits_V
 
-    def _prefill_missing(self, requests: Sequence[GenerationRequest]) -> None:
+    def _prefill_missing(
+        self, requests: Sequence[GenerationRequest], homes: Mapping[bytes, int]
+    ) -> set[int]:
+        """Puts new prompts through the model.
+
+        Args:
+            homes: the row in which each prompt is to be continued, if in any.
+
+        Returns:
+            The rows that hold their prompt now.
+        """
         missing: dict[bytes, Prompt] = {}
         for request in requests:
             if request.prompt.key in self._prefilled:
                 self._prefilled.move_to_end(request.prompt.key)
             else:
                 missing[request.prompt.key] = request.prompt
-        longest = max(len(r.prompt.token_ids) + r.max_new_tokens for r in requests)
-        self._ensure_cache(longest)
+        self._ensure_cache(max(map(room_for, requests)))
         while len(self._free_prompt_rows) < len(missing):
             _, evicted = self._prefilled.popitem(last=False)
             self._free_prompt_rows.append(evicted.row)
         prompts = list(missing.values())
-        for rows in plan_rows([Example(prompt, ()) for prompt in prompts], PREFILL_TOKENS):
-            self._prefill([prompts[index] for (index,) in rows])
+        for rows in plan_rows([Example(prompt, ()) for prompt in prompts], self._prefill_tokens):
+            self._prefill([prompts[index] for (index,) in rows], homes)
+        return {homes[key] for key in missing if key in homes}
 
     def _ensure_cache(self, longest: int) -> None:
         limits = self._encoder.limits
@@ -189,10 +210,11 @@ class DecodeLoop:
             self._cache = RowCache(layers=limits.layers, rows=2 * self._slots, capacity=longest)
         self._cache.ensure_capacity(longest)
 
-    def _prefill(self, prompts: Sequence[Prompt]) -> None:
+    def _prefill(self, prompts: Sequence[Prompt], homes: Mapping[bytes, int]) -> None:
         assert self._cache is not None
         rows = [self._free_prompt_rows.pop() for _ in prompts]
-        self._cache.begin_prefill(self._tensor(rows))
+        in_use = [homes.get(prompt.key, row) for prompt, row in zip(prompts, rows, strict=True)]
+        self._cache.begin_prefill(self._tensor(rows), self._tensor(in_use))
         batch = build_batch([[Example(prompt, ())] for prompt in prompts], self._encoder)
         batch = batch.to(self._device)
         positions = self._module.position_ids(batch)
@@ -287,16 +309,19 @@ class DecodeLoop:
         length = int(positions.max()) + 1
         positions_B = torch.from_numpy(positions.copy()).to(self._device)
         self._cache.begin_decode(positions_B, length)
-        seen_B11T = torch.arange(length, device=self._device) <= positions_B[:, None, None, None]
-        model = self._module.model
-        position_ids = positions_B + torch.from_numpy(self._lags_B[:active]).to(self._device)
-        logits_B1V = model(
-            input_ids=self._tensor([[row.ids[-1]] for row in self._rows]),
-            attention_mask=seen_B11T,
-            position_ids=position_ids[:, None],
-            past_key_values=self._cache,
-            use_cache=True,
-        ).logits
+        ahead_B11T = torch.arange(length, device=self._device) > positions_B[:, None, None, None]
+        # To be added to the scores: a mask of booleans is converted anew by every layer.
+        mask_B11T = torch.zeros(ahead_B11T.shape, dtype=self._dtype, device=self._device)
+        mask_B11T.masked_fill_(ahead_B11T, torch.finfo(self._dtype).min)
+        position_ids_B = positions_B + torch.from_numpy(self._lags_B[:active]).to(self._device)
+        with self._attention():
+            logits_B1V = self._module.model(
+                input_ids=self._tensor([[row.ids[-1]] for row in self._rows]),
+                attention_mask=mask_B11T,
+                position_ids=position_ids_B[:, None],
+                past_key_values=self._cache,
+                use_cache=True,
+            ).logits
         self._logits_BV[:active] = self._module.speakable(logits_B1V[:, -1])
         self._lengths_B[:active] += 1
 

@@ -95,7 +95,12 @@ def _find(source: str) -> _Found:
     adapter = Path(source) / ADAPTER_CONFIG
     has_adapter = adapter.exists()
     base = json.loads(adapter.read_text())["base_model_name_or_path"] if has_adapter else source
-    require_source(base)
+    try:
+        require_source(base)
+    except PolicyError as error:
+        if not has_adapter:
+            raise
+        raise PolicyError(f"{source} holds adapters without their base: {error}") from error
     config = AutoConfig.from_pretrained(base)
     sees = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
     kind = AutoModelForImageTextToText if sees else AutoModelForCausalLM

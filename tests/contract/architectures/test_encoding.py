@@ -50,6 +50,14 @@ def test_ids_equal_the_processors_own(policy: HuggingFacePolicy) -> None:
         assert list(prompt.token_ids) == expected["input_ids"][0]
 
 
+def test_an_answer_opens_with_its_first_word(policy: HuggingFacePolicy) -> None:
+    """And not with the token that opens a text, which no model would sample; it ends with
+    the token that ends an answer."""
+    ids = policy.encoder.tokenise_answer("move")
+    assert ids[-1] == policy.encoder.stop_ids[0]
+    assert not set(ids[:-1]) & set(policy.encoder.tokenizer.all_special_ids)
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_as_many_placeholders_as_the_picture_needs(
     seeing_checkpoint: Checkpoint, seeing_policy: HuggingFacePolicy, size: tuple[int, int]

@@ -38,8 +38,8 @@ def test_shared_rows_equal_single_rows_in_value_and_gradient(policy: HuggingFace
     apart = score(policy, examples)
     expected = gradients_of(policy)
     for (logprobs, value), (expected_logprobs, expected_value) in zip(together, apart, strict=True):
-        assert logprobs == pytest.approx(expected_logprobs, abs=5e-5)
-        assert value == pytest.approx(expected_value, abs=5e-5)
+        assert logprobs == pytest.approx(expected_logprobs, abs=1e-4)
+        assert value == pytest.approx(expected_value, abs=1e-4)
     assert gradients.keys() == expected.keys()
     for name, gradient in gradients.items():
         scale = expected[name].abs().max()

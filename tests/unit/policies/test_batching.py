@@ -60,7 +60,8 @@ def test_shared_rows_equal_single_rows_in_value_and_gradient(
     together, gradients = score(tiny, examples, shared)
     apart, expected = score(tiny, examples, [[[index]] for index in range(len(examples))])
     for a, b in zip(together, apart, strict=True):
-        assert a == pytest.approx(b, abs=5e-5)
+        # fp32: a row of another width sums in another order, and these logits are large.
+        assert a == pytest.approx(b, abs=1e-4)
     assert gradients.keys() == expected.keys()
     for name, gradient in gradients.items():
         scale = expected[name].abs().max()

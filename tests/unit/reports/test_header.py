@@ -127,11 +127,11 @@ def test_a_run_that_was_not_judged_is_judged_as_runs_are(tmp_path: Path) -> None
 
 
 def test_settings_and_versions_are_there_word_for_word(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run", SFT, versions="python 3.11\ntorch <2>\n")
+    run = make_run(tmp_path / "run", SFT, versions="python 3.11\ntorch <b>2\n")
     page = Page(setup_section(read_run(run)))
     [_, settings, versions] = [pre.text for pre in page.all("pre")]
     assert settings == (run / "config.yaml").read_text()
-    assert versions == "python 3.11\ntorch <2>\n"
+    assert versions == "python 3.11\ntorch <b>2\n"
     assert not page.all("p", "notice")
 
 

@@ -1,0 +1,77 @@
+"""Attention for token steps: one query a row, over all that the row's cache holds.
+
+PyTorch's fused attention is made for many queries; with one, two batched matrix products
+and a softmax are a little faster on the CPU. Any Hugging Face model that looks its
+attention up by name (all but a few old ones) can use it; the others keep their own.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, PreTrainedModel
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+NAME = "forethought_token_step"
+UNUSUAL = ("softcap", "s_aux", "position_bias")
+"""Arguments that change what attention is, in some models."""
+
+
+def attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    scaling: float | None = None,
+    **others: Any,
+) -> tuple[Tensor, None]:
+    """As Hugging Face's attention functions: [B, heads, 1, size] over [B, heads, T, size].
+
+    Fewer key heads than query heads are shared by as many queries each (grouped queries).
+    """
+    (batch, heads, queries, size), (kv_heads, length) = query.shape, key.shape[1:3]
+    if queries > 1 or attention_mask is None or any(others.get(n) is not None for n in UNUSUAL):
+        return sdpa_attention_forward(
+            module, query, key, value, attention_mask, scaling=scaling, **others
+        )
+    shared = (batch * kv_heads, heads // kv_heads)
+    mask_N1T = attention_mask.expand(batch, kv_heads, 1, length).reshape(-1, 1, length)
+    scores_NGT = torch.baddbmm(
+        mask_N1T,
+        query.reshape(*shared, size),
+        key.flatten(0, 1).transpose(1, 2),
+        alpha=size**-0.5 if scaling is None else scaling,
+    )
+    weights_NGT = scores_NGT.softmax(-1, dtype=torch.float32).to(value.dtype)
+    output = torch.bmm(weights_NGT, value.flatten(0, 1))
+    return output.view(batch, heads, 1, -1).transpose(1, 2), None
+
+
+AttentionInterface.register(NAME, attend)
+
+
+class TokenStepAttention:
+    """Lets a model use it for a while."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        found: list[Any] = [m.config for m in model.modules() if hasattr(m, "config")]
+        is_cpu = model.device.type == "cpu"
+        self._configs: list[Any] = [
+            config
+            for config in {id(config): config for config in found}.values()
+            if is_cpu and config._attn_implementation == "sdpa"
+        ]
+
+    @contextmanager
+    def __call__(self) -> Generator[None]:
+        for config in self._configs:
+            config._attn_implementation_internal = NAME
+        try:
+            yield
+        finally:
+            for config in self._configs:
+                config._attn_implementation_internal = "sdpa"
