@@ -258,6 +258,10 @@ class PPOConfig:
     value_coefficient: float = 0.5
     """Weight of the critic's loss."""
 
+    critic_gradient: Literal["model", "head"] = "model"
+    """How far the critic's error is passed on: into the whole model (RL4VLM), or into the
+    value head alone, which cannot pull the model away from what it answers."""
+
     critic_learning_rate: float = 1e-3
     """Of the value head, which starts from nothing whatever the model has learned; decays
     as the model's own rate does. RL4VLM uses one rate for both."""

@@ -94,7 +94,12 @@ class ActorCritic(nn.Module):
         return logits.index_fill(-1, ids, _RULED_OUT)
 
     def forward(
-        self, batch: TokenBatch, *, temperature: float = 1.0, entropy_gradient: bool = False
+        self,
+        batch: TokenBatch,
+        *,
+        temperature: float = 1.0,
+        entropy_gradient: bool = False,
+        critic_gradient: bool = True,
     ) -> Scores:
         """Scores completions under the current weights.
 
@@ -102,6 +107,7 @@ class ActorCritic(nn.Module):
             batch: on the model's device.
             temperature: divides the logits; the one that sampled, for a fair ratio.
             entropy_gradient: whether the entropies are part of what is optimised.
+            critic_gradient: whether the values' gradient goes on from their head into the model.
         """
         logits_RWV: Tensor = self.model(
             input_ids=batch.input_ids_RL,
@@ -120,7 +126,8 @@ class ActorCritic(nn.Module):
             entropies_N = token_entropy(logprobs_V=logprobs_NV)
         values_B = None
         if self.value_head is not None:
-            values_B = self.value_head(hidden_RWH.flatten(0, 1)[batch.value_sources_B])
+            seen_BH = hidden_RWH.flatten(0, 1)[batch.value_sources_B]
+            values_B = self.value_head(seen_BH if critic_gradient else seen_BH.detach())
         outside_BT = ~batch.mask_BT
         return Scores(
             logprobs_BT.masked_fill(outside_BT, 0.0),

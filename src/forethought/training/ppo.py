@@ -240,6 +240,7 @@ def micro_losses(
                 tokens,
                 temperature=config.rollout.temperature,
                 entropy_gradient=config.entropy_coefficient > 0,
+                critic_gradient=config.critic_gradient == "model",
             )
         assert scores.values_B is not None
         policy_part = policy_loss(scores, tokens, old, config)
