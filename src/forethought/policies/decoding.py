@@ -19,6 +19,7 @@ from forethought.policies.batching import Example, build_batch, plan_rows
 from forethought.policies.cache import RowCache
 from forethought.policies.contract import GenerationRequest, GenerationResult
 from forethought.policies.encoding import Encoder
+from forethought.policies.last_layer import LastLayer
 from forethought.policies.queue import RequestQueue, room_for
 from forethought.types import Completion, FinishReason, Prompt
 
@@ -91,6 +92,7 @@ class DecodeLoop:
         self._device = actor_critic.model.device
         self._dtype = actor_critic.model.dtype
         self._prefill_tokens = PREFILL_TOKENS.get(self._device.type, PREFILL_TOKENS_ELSEWHERE)
+        self._last_layer = LastLayer(actor_critic.model, layers=encoder.limits.layers)
         self._attention = TokenStepAttention(actor_critic.model)
         self._waiting = RequestQueue()
         self._rows: list[_Row] = []
@@ -218,14 +220,15 @@ class DecodeLoop:
         batch = build_batch([[Example(prompt, ())] for prompt in prompts], self._encoder)
         batch = batch.to(self._device)
         positions = self._module.position_ids(batch)
-        logits_RWV: Tensor = self._module.model(
-            input_ids=batch.input_ids_RL,
-            position_ids=positions,
-            past_key_values=self._cache,
-            logits_to_keep=batch.window,
-            use_cache=True,
-            **batch.images,
-        ).logits
+        with self._last_layer.only_at(self._tensor([len(p.token_ids) - 1 for p in prompts])):
+            logits_RWV: Tensor = self._module.model(
+                input_ids=batch.input_ids_RL,
+                position_ids=positions,
+                past_key_values=self._cache,
+                logits_to_keep=batch.window,
+                use_cache=True,
+                **batch.images,
+            ).logits
         ends_B = batch.value_sources_B
         logits_BV = self._module.speakable(logits_RWV.flatten(0, 1)[ends_B])
         hidden_BH = self._module.last_hidden().flatten(0, 1)[ends_B]
