@@ -1,8 +1,10 @@
 """A world of your own: one class, and every command of Forethought works on it.
 
-python examples/custom_environment.py
-forethought play  examples.custom_environment:Thermostat
-forethought train sft --environment.id examples.custom_environment:Thermostat
+For example:
+
+    python examples/custom_environment.py
+    forethought play  examples.custom_environment:Thermostat
+    forethought train sft --environment.id examples.custom_environment:Thermostat
 """
 
 import json
