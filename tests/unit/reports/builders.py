@@ -30,7 +30,7 @@ from forethought.types import (
 )
 
 HOSTILE = (
-    "</script><script>alert(1)</script></pre></noscript><img src=x onerror=alert(2)>"
+    "</title></script><script>alert(1)</script></pre></noscript><img src=x onerror=alert(2)>"
     '<!-- \u2028\u2029 & "q" \'s\' ]]> \ud83d \udc00 \x00 \u202e${note} {"action": "go"}'
 )
 """What no page may run: ends of elements, a half pair of surrogates from either half, line

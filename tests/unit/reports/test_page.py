@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from forethought.config import EnvironmentConfig
 from forethought.errors import RunFolderError, StorageError
 from forethought.reports import write_report
 from forethought.types import Measure, Trajectory
@@ -233,7 +234,8 @@ def _told_by(text: str, path: Path) -> Path:
     played = replace(played, task_type=text, measures=(Measure(text, 1.0),))
     encodable = re.sub(r"[\ud800-\udfff\x00]", "", text)
     metrics = ['{"loss": 1, %s: 1}' % json.dumps(encodable)]  # noqa: UP031
-    config = replace(PPO, model=encodable, output=f"runs/{encodable}")
+    world = EnvironmentConfig(id=encodable)
+    config = replace(PPO, model=encodable, output=f"runs/{encodable}", environment=world)
     return make_run(path, config, metrics=metrics, held_out=[played], versions=encodable)
 
 
