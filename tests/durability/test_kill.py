@@ -49,7 +49,9 @@ def kill_at(process: subprocess.Popen[bytes], folder: Path, moment: float, round
             if lines_of(folder) > done:
                 round_s, since = time.monotonic() - since, time.monotonic()
                 done = lines_of(folder)
-        time.sleep(moment % 1 * round_s)
+        until = time.monotonic() + moment % 1 * round_s
+        while time.monotonic() < until and lines_of(folder) == done:
+            pause(process)
     process.kill()
     assert process.wait() == -signal.SIGKILL, "ended before it was killed"
     return round_s

@@ -53,7 +53,9 @@ def draw_tokens(*, logits_BV: Tensor, temperatures_B: Tensor, uniforms_B: Tensor
     # Scaled by the total, which rounding leaves a little off 1.
     thresholds_B = uniforms_B.double() * cumulated_BV[:, -1]
     ids_B = torch.searchsorted(cumulated_BV, thresholds_B[:, None], right=True).squeeze(-1)
-    ids_B = torch.where(greedy_B, logits_BV.argmax(-1), ids_B.clamp(max=logits_BV.shape[-1] - 1))
+    ids_B = ids_B.clamp(max=logits_BV.shape[-1] - 1)
+    if greedy_B.any():
+        ids_B = torch.where(greedy_B, logits_BV.argmax(-1), ids_B)
     return Drawn(ids_B, logprobs_BV.gather(-1, ids_B[:, None]).squeeze(-1))
 
 

@@ -1,5 +1,6 @@
 """Draws one chart of curves over training: points, intervals where there are any, the trend."""
 
+from collections.abc import Callable
 from enum import Enum
 from math import ceil, floor, log10
 from typing import NamedTuple
@@ -104,7 +105,6 @@ def _style(axes: Axes, x_label: str, y_label: str) -> None:
     axes.set_xlabel(x_label, color=text, fontsize=_FONT_SIZE)
     axes.set_ylabel(y_label, color=text, fontsize=_FONT_SIZE)
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=_NICE, integer=True))
-    axes.xaxis.set_major_formatter(FuncFormatter(_compact))
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=_NICE))
     axes.yaxis.set_major_formatter(FuncFormatter(_plain))
 
@@ -150,6 +150,7 @@ def _set_x_range(axes: Axes, x: Numbers) -> None:
     first, last = float(x.min()), float(x.max())
     if first == last:
         axes.set_xticks([first])
+    axes.xaxis.set_major_formatter(FuncFormatter(_compact(last)))
     room = 0.02 * (last - first) or 1.0
     axes.set_xlim(first - room, last + room)
 
@@ -187,10 +188,14 @@ def _plain(value: float, _: int | None) -> str:
     return short(value)
 
 
-def _compact(value: float, _: int | None) -> str:
-    if abs(value) >= 1e6:
-        return f"{value / 1e6:g}M"
-    return f"{value / 1e3:g}k" if abs(value) >= 1e4 else f"{value:,.0f}"
+def _compact(largest: float) -> Callable[[float, int | None], str]:
+    """One unit for a whole axis: `2,500`, `7.5k` before `10k`, `0.5M` before `1M`."""
+    scale, unit = (1e6, "M") if largest >= 1e6 else (1e3, "k") if largest >= 1e4 else (1, "")
+
+    def label(value: float, _: int | None) -> str:
+        return f"{value / scale:,.10g}{unit if value else ''}"
+
+    return label
 
 
 def _percent(value: float, _: int | None) -> str:

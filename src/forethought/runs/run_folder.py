@@ -184,8 +184,8 @@ class RunFolder:
         """Refuses a folder that holds something and is no run, not even one that hardly began."""
         if self.is_run or not self.path.exists():
             return
-        written = {path for file in self._files() for path in (file, _temporary(file))}
-        ours = {path.name for path in written} | {_LOCK, _HOLDER}
+        files = (*self._files(), self.path / _HOLDER)
+        ours = {path.name for file in files for path in (file, _temporary(file))} | {_LOCK}
         foreign = sorted(path.name for path in self.path.iterdir() if path.name not in ours)
         if foreign:
             raise RunFolderError(

@@ -94,6 +94,7 @@ def test_a_run_killed_before_its_settings_were_written_is_no_run(tmp_path: Path)
     (folder.path / ".config.yaml.tmp").touch()
     with folder.lock():
         pass
+    (folder.path / "..holder.tmp").touch()
     RunFolder.create(tmp_path / "run")
 
 
