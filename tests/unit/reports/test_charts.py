@@ -96,9 +96,18 @@ def test_the_vertical_axis(
         assert shown == expected
 
 
-@pytest.mark.parametrize(("last", "expected"), [(2000.0, "2,000"), (60_000.0, "60k"), (3e6, "3M")])
-def test_long_runs_have_short_labels(last: float, expected: str) -> None:
-    assert expected in words(chart(Curve(np.array([0.0, last]), np.array([1.0, 2.0]))))
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        (2000.0, ["0", "500", "1,000", "1,500", "2,000"]),
+        (12_500.0, ["0", "2.5k", "5k", "7.5k", "10k", "12.5k"]),
+        (60_000.0, ["0", "20k", "40k", "60k"]),
+        (2e6, ["0", "0.5M", "1M", "1.5M", "2M"]),
+    ],
+)
+def test_the_horizontal_axis_has_one_unit(last: float, expected: list[str]) -> None:
+    shown = words(chart(Curve(np.array([0.0, last]), np.array([1.0, 2.0]))))
+    assert shown[: shown.index("updates")] == expected
 
 
 def test_a_single_point_is_drawn_and_labelled() -> None:
