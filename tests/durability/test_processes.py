@@ -1,4 +1,4 @@
-"""Two processes of `accelerate launch` learn what one learns; so does a run that changes from
+"""Two processes learn what one learns; so does a run that changes from
 two to one."""
 
 import os
@@ -27,11 +27,11 @@ LORA = " --lora.components language_model --lora.rank 4 --lora.dropout 0.3"
 
 def launch(words: str) -> subprocess.Popen[str]:
     """The command in two processes, under way; all of them are one group."""
-    launcher = "-m accelerate.commands.launch --cpu --num_processes 2 --num_machines 1"
-    quiet = "--mixed_precision no --dynamo_backend no --main_process_port 0 --module"
+    launcher = "-m torch.distributed.run --standalone --nproc_per_node 2 -m forethought.cli.main"
+    threads = {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
     return subprocess.Popen(
-        [sys.executable, *launcher.split(), *quiet.split(), "forethought.cli.main", *words.split()],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
+        [sys.executable, *launcher.split(), *words.split()],
+        env=os.environ | threads | {"HF_HUB_OFFLINE": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

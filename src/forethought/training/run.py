@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -42,6 +42,7 @@ from forethought.types import Measure, Trajectory
 T = TypeVar("T")
 Existing = Literal["refuse", "resume", "overwrite"]
 _SUPPORTED = (DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU)
+_UNSUPPORTED = ("FSDP", "DEEPSPEED", "MEGATRON_LM")
 
 
 @dataclass
@@ -221,16 +222,35 @@ def start_processes(config: ComputeConfig) -> Accelerator:
     """Joins the processes of `accelerate launch`, or stands alone; sets the CPU threads.
 
     Raises:
-        ConfigError: a launch strategy that this version cannot checkpoint.
+        ConfigError: a launch strategy that this version cannot checkpoint, or processes
+            that were launched together and do not find each other.
     """
     cores = len(os.sched_getaffinity(0))
     local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     torch.set_num_threads(config.threads or max(1, cores // local))
     precision = "no" if config.precision == "fp32" else config.precision
     accelerator = Accelerator(mixed_precision=precision)
-    if accelerator.distributed_type not in _SUPPORTED:
+    refuse_launch(accelerator.distributed_type, accelerator.num_processes, os.environ)
+    return accelerator
+
+
+def refuse_launch(strategy: DistributedType, processes: int, environ: Mapping[str, str]) -> None:
+    """Accepts one process, or data parallelism.
+
+    Accelerate itself ignores, on CPUs, that FSDP or DeepSpeed was asked for, and that
+    PyTorch's launcher started several processes: each would train, alone, the same run.
+    """
+    asked = [
+        name for name in _UNSUPPORTED if environ.get(f"ACCELERATE_USE_{name}", "").lower() == "true"
+    ]
+    if asked or strategy not in _SUPPORTED:
         raise ConfigError(
-            f"accelerate launched {accelerator.distributed_type.value} — this version supports "
+            f"accelerate launched {asked[0] if asked else strategy.value} — this version supports "
             "one process, or data parallelism (MULTI_GPU, MULTI_CPU), with LoRA for large models"
         )
-    return accelerator
+    launched = int(environ.get("WORLD_SIZE", "1"))
+    if launched != processes:
+        raise ConfigError(
+            f"{launched} processes were launched, but this one is among {processes} — on CPUs, "
+            "set ACCELERATE_USE_CPU=true before torchrun"
+        )
