@@ -41,7 +41,12 @@ def largest_difference(one: Path, other: Path) -> float:
     """Between any two weights of two runs."""
     ours, theirs = weights(one), weights(other)
     assert ours.keys() == theirs.keys()
-    return max((ours[name] - theirs[name]).abs().max().item() for name in ours)
+    return max(largest(ours[name] - theirs[name]) for name in ours)
+
+
+def largest(difference: torch.Tensor) -> float:
+    """Its largest absolute element."""
+    return difference.abs().max().item()
 
 
 def _assert_same_checkpoint(ours: Path, theirs: Path) -> None:
