@@ -27,8 +27,8 @@ PATCH_SIZE = 8
 """64 image tokens. Patches of 16 do not learn to read digits in minutes."""
 
 PAPER = 0.95
-"""Brightness that is presented as 0, about that of an empty ground: patches without ink are
-then silent, and digits are read after 40 updates instead of 110."""
+"""Brightness that is presented as 0, that of empty paper: patches without ink are
+then silent, and NumberLine's digits are read after 40 updates instead of 110."""
 
 PAD, END, IMAGE = "<|pad|>", "<|end|>", "<image>"
 SPECIAL_TOKENS = (PAD, END, "<|system|>", "<|user|>", "<|assistant|>", IMAGE)
