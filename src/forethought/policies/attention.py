@@ -1,16 +1,18 @@
 """Attention for token steps: one query a row, over all that the row's cache holds.
 
-PyTorch's fused attention is made for many queries; with one, two batched matrix products
-and a softmax are a little faster on the CPU. Any Hugging Face model that looks its
+PyTorch's fused attention is made for many queries; with one, a batched matrix product, a
+softmax and a weighted sum are faster on the CPU. Any Hugging Face model that looks its
 attention up by name (all but a few old ones) can use it; the others keep their own.
 """
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from transformers import AttentionInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
@@ -47,8 +49,46 @@ def attend(
         alpha=size**-0.5 if scaling is None else scaling,
     )
     weights_NGT = scores_NGT.softmax(-1, dtype=torch.float32).to(value.dtype)
-    output = torch.bmm(weights_NGT, value.flatten(0, 1))
-    return output.view(batch, heads, 1, -1).transpose(1, 2), None
+    return _sum_values(weights_NGT, value).view(batch, 1, heads, -1), None
+
+
+class _Rows(NamedTuple):
+    """Where a tensor [B, kv heads, T, size] lies in memory, as rows of `size` numbers."""
+
+    shape: torch.Size
+    batch_stride: int
+    head_stride: int
+
+
+def _sum_values(weights_NGT: Tensor, value: Tensor) -> Tensor:
+    """Adds up values, each times its weight: [B * heads, size].
+
+    PyTorch's sum over weighted rows of a table, made for embeddings, reads the cache about
+    twice as fast as a matrix product with a single row does.
+    """
+    size = value.shape[3]
+    between_rows, between_heads, *within = value.stride()
+    are_rows = within == [size, 1] and between_rows % size == between_heads % size == 0
+    if value.dtype != torch.float32 or not are_rows:
+        return torch.bmm(weights_NGT, value.flatten(0, 1)).flatten(0, 1)
+    rows = _Rows(value.shape, between_rows // size, between_heads // size)
+    indices = _indices(rows, weights_NGT.shape[1])
+    return functional.embedding_bag(
+        indices.flatten(),
+        value.as_strided((int(indices[-1, -1]) + 1, size), (size, 1)),
+        torch.arange(0, indices.numel() + 1, indices.shape[1], dtype=torch.int32),
+        mode="sum",
+        per_sample_weights=weights_NGT.flatten(),
+        include_last_offset=True,
+    )
+
+
+@lru_cache(maxsize=1)  # the same in every layer
+def _indices(rows: _Rows, queries: int) -> Tensor:
+    """Of the rows [B * heads, T] that each query head reads; `queries` share a key head."""
+    batch, kv_heads, length, _ = (torch.arange(n, dtype=torch.int32) for n in rows.shape)
+    starts_BK = batch[:, None] * rows.batch_stride + kv_heads * rows.head_stride
+    return starts_BK.flatten().repeat_interleave(queries)[:, None] + length
 
 
 AttentionInterface.register(NAME, attend)

@@ -49,7 +49,7 @@ def draw_tokens(*, logits_BV: Tensor, temperatures_B: Tensor, uniforms_B: Tensor
     greedy_B = temperatures_B == 0
     divisor_B = torch.where(greedy_B, 1.0, temperatures_B)
     logprobs_BV = torch.log_softmax(logits_BV.float() / divisor_B[:, None], dim=-1)
-    cumulated_BV = logprobs_BV.double().exp().cumsum(-1)
+    cumulated_BV = logprobs_BV.exp().cumsum(-1, dtype=torch.float64)
     # Scaled by the total, which rounding leaves a little off 1.
     thresholds_B = uniforms_B.double() * cumulated_BV[:, -1]
     ids_B = torch.searchsorted(cumulated_BV, thresholds_B[:, None], right=True).squeeze(-1)
