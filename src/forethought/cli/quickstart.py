@@ -81,9 +81,10 @@ def quickstart(settings: Quickstart) -> None:
 
 
 def sft_config(settings: Quickstart) -> SFTConfig:
-    """Many passes over few demonstrations: the form of an answer is learned, and some of
-    the pictures. configs/quickstart_sft.yaml holds the same."""
-    demonstrations, updates, batch_size = 40, 120, 32
+    """Stopped early: the form of an answer is learned, and the digits begin to be read, but
+    nothing is certain yet, for what a model is sure of it does not try otherwise.
+    configs/quickstart_sft.yaml holds the same."""
+    demonstrations, updates, batch_size = 256, 32, 32
     return SFTConfig(
         output=f"{settings.output}_sft",
         seed=settings.seed,
@@ -109,7 +110,7 @@ def ppo_config(settings: Quickstart) -> PPOConfig:
         model=sft_config(settings).output,
         output=settings.output,
         seed=settings.seed,
-        total_steps=12288,
+        total_steps=10240,
         gamma=0.5,
         clip=0.3,
         value_coefficient=0.05,
@@ -117,7 +118,7 @@ def ppo_config(settings: Quickstart) -> PPOConfig:
         epochs=3,
         batch_size=128,
         rollout=RolloutConfig(
-            temperature=0.8, max_new_tokens=MAX_NEW_TOKENS, on_invalid="penalise"
+            temperature=1.0, max_new_tokens=MAX_NEW_TOKENS, on_invalid="penalise"
         ),
         optimizer=OptimizerConfig(
             learning_rate=1e-4, final_learning_rate=1e-6, schedule="linear", warmup_steps=8
