@@ -34,7 +34,8 @@ class EnvironmentConfig:
     """Further options of the world as `name=value`, e.g. `rules=reference`."""
 
     workers: int = 0
-    """Processes that host environments; 0 keeps them in this process (fast worlds)."""
+    """Processes that host environments; 0 keeps them in this process (fast worlds), where
+    equal seeds give equal bits; processes reply in any order, which changes the last bits."""
 
     def __post_init__(self) -> None:
         size = self.image_size

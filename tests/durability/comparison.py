@@ -16,6 +16,8 @@ _CLOCK = {"duration_s", "timings_bytes"}
 _LOADED = {"dtype", "backend", "is_local", "local_files_only"}
 """What Hugging Face adds to the settings of a model that was loaded, not made. No number of
 it, nor a word of its tokenizer, lies there."""
+_SETS = {"target_modules"}
+"""Lists that PEFT writes from a set, in an order that differs between processes."""
 
 
 def assert_same_run(run: Path, whole: Path) -> None:
@@ -63,7 +65,11 @@ def _json(path: Path) -> Any:
 
 def _less(value: Any, keys: set[str]) -> Any:
     if isinstance(value, dict):
-        return {key: _less(item, keys) for key, item in value.items() if key not in keys}
+        return {
+            key: sorted(item) if key in _SETS and isinstance(item, list) else _less(item, keys)
+            for key, item in value.items()
+            if key not in keys
+        }
     return [_less(item, keys) for item in value] if isinstance(value, list) else value
 
 

@@ -1,6 +1,7 @@
 """The real training loops on every architecture, from the folder that a user would name."""
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,9 +65,10 @@ def lora_of(checkpoint: Checkpoint) -> LoraConfig:
 
 
 def metrics_of(run: Path) -> list[dict[str, float]]:
-    """One table per iteration."""
+    """One table per iteration; what has no value is NaN."""
     lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
+    tables = [json.loads(line) for line in lines]
+    return [{k: math.nan if v is None else v for k, v in table.items()} for table in tables]
 
 
 def moved_weights(checkpoint: Checkpoint, run: Path) -> set[str]:
