@@ -13,8 +13,9 @@ import dataclasses
 import difflib
 import types
 import typing
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import yaml
 
@@ -25,6 +26,16 @@ CONFIG_VERSION = 1
 ALGORITHMS = {"sft": SFTConfig, "ppo": PPOConfig}
 AnyConfig = SFTConfig | PPOConfig
 ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig)
+RecordT = TypeVar("RecordT")
+
+
+class Setting(NamedTuple):
+    """One field of a config, and the value that it gets."""
+
+    name: str
+    """Dotted: `optimizer.learning_rate`."""
+    value: Any
+    """As YAML gave it; checked when it is set."""
 
 
 def dump_config(config: AnyConfig) -> str:
@@ -51,7 +62,37 @@ def load_any_config(path: Path) -> AnyConfig:
     return _load(path, None)
 
 
-def _load(path: Path, kind: type[AnyConfig] | None) -> AnyConfig:
+def with_settings(config: AnyConfig, settings: Sequence[Setting]) -> AnyConfig:
+    """A copy of a config with these fields replaced.
+
+    All at once, for the values that one field may have can depend on another.
+
+    Raises:
+        ConfigError: an unknown field, a value of the wrong type or out of range.
+    """
+    return cast(AnyConfig, _overlay(config, _nested(settings), ""))
+
+
+def load_record(path: Path, kind: type[RecordT], *, version_field: str, version: int) -> RecordT:
+    """Reads a file of another sort than a config, just as strictly.
+
+    Args:
+        kind: a dataclass of what YAML has, lists of such dataclasses, and lists of `Setting`
+            (fields and values, nested or dotted).
+        version_field: how the file names its version; it may leave it out.
+
+    Raises:
+        ConfigError: as `load_config`; or a field that has no default is missing.
+    """
+    fields = _read_fields(path, version_field, version)
+    try:
+        return _build(kind, fields, "")
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _read_fields(path: Path, version_field: str, known_version: int) -> dict[str, Any]:
+    """What stands in a file of this version."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -64,12 +105,17 @@ def _load(path: Path, kind: type[AnyConfig] | None) -> AnyConfig:
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: expected fields and values, got {type(content).__name__}")
     fields = cast(dict[str, Any], content)
-    version = fields.pop("config_version", CONFIG_VERSION)
-    if version != CONFIG_VERSION:
+    version = fields.pop(version_field, known_version)
+    if version != known_version:
         raise ConfigError(
-            f"{path}: config_version is {version!r} — this Forethought reads {CONFIG_VERSION}; "
+            f"{path}: {version_field} is {version!r} — this Forethought reads {known_version}; "
             "rewrite the file for it, or use the Forethought that wrote it"
         )
+    return fields
+
+
+def _load(path: Path, kind: type[AnyConfig] | None) -> AnyConfig:
+    fields = _read_fields(path, "config_version", CONFIG_VERSION)
     algorithm = fields.pop("algorithm", None)
     if algorithm is not None and algorithm not in ALGORITHMS:
         known = " or ".join(ALGORITHMS)
@@ -100,10 +146,7 @@ def _overlay(default: Any, values: dict[str, Any], prefix: str) -> Any:
     known = [field.name for field in dataclasses.fields(default)]
     replaced: dict[str, Any] = {}
     for name, value in values.items():
-        if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=1)
-            hint = f"did you mean {prefix}{near[0]}?" if near else f"known: {', '.join(known)}"
-            raise ConfigError(f"unknown field {prefix}{name} — {hint}")
+        _require_known(name, known, prefix)
         current = getattr(default, name)
         if not dataclasses.is_dataclass(current):
             replaced[name] = _convert(value, hints[name], prefix + name)
@@ -112,6 +155,59 @@ def _overlay(default: Any, values: dict[str, Any], prefix: str) -> Any:
         else:
             raise ConfigError(f"{prefix}{name} is {value!r} — expected fields and values")
     return dataclasses.replace(default, **replaced)
+
+
+def _build(kind: type[RecordT], values: Any, prefix: str) -> RecordT:
+    """An instance of a dataclass from fields and values."""
+    if not isinstance(values, dict):
+        raise ConfigError(f"{prefix[:-1]} is {values!r} — expected fields and values")
+    hints = typing.get_type_hints(kind)
+    fields = dataclasses.fields(cast(type[Any], kind))
+    given: dict[str, Any] = {}
+    for name, value in cast(dict[str, Any], values).items():
+        _require_known(name, [field.name for field in fields], prefix)
+        given[name] = _convert(value, hints[name], prefix + name)
+    for field in fields:
+        if field.name not in given and field.default is dataclasses.MISSING:
+            raise ConfigError(f"{prefix}{field.name} is missing")
+    try:
+        return kind(**given)
+    except ConfigError as error:
+        raise ConfigError(f"{prefix}{error}") from error
+
+
+def _require_known(name: str, known: Sequence[str], prefix: str) -> None:
+    if name not in known:
+        near = difflib.get_close_matches(str(name), known, n=1)
+        hint = f"did you mean {prefix}{near[0]}?" if near else f"known: {', '.join(known)}"
+        raise ConfigError(f"unknown field {prefix}{name} — {hint}")
+
+
+def _flat(values: Any, name: str, prefix: str = "") -> Iterator[Setting]:
+    """Nested fields by their dotted names."""
+    if not isinstance(values, dict):
+        raise ConfigError(f"{name} is {values!r} — expected fields and values")
+    for key, value in cast(dict[str, Any], values).items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{name}.{key}", f"{prefix}{key}.")
+        else:
+            yield Setting(f"{prefix}{key}", value)
+
+
+def _nested(settings: Sequence[Setting]) -> dict[str, Any]:
+    """Dotted names as fields within fields."""
+    tree: dict[str, Any] = {}
+    for name, value in settings:
+        *groups, last = name.split(".")
+        branch: Any = tree
+        for group in groups:
+            branch = branch.setdefault(group, {})
+            if not isinstance(branch, dict):
+                raise ConfigError(f"{group} is {branch!r} — expected fields and values")
+        if last in branch:
+            raise ConfigError(f"{name} is set twice")
+        branch[last] = value
+    return tree
 
 
 def _convert(value: Any, hint: Any, name: str) -> Any:
@@ -124,6 +220,10 @@ def _convert(value: Any, hint: Any, name: str) -> Any:
         if value not in arguments:
             raise ConfigError(f"{name} is {value!r} — expected {_either(arguments)}")
         return value
+    if origin is tuple and arguments[0] is Setting:
+        return tuple(_flat(value, name))
+    if dataclasses.is_dataclass(hint):
+        return _build(cast(type[Any], hint), value, f"{name}.")
     if origin is tuple:
         if not isinstance(value, list):
             raise ConfigError(f"{name} is {value!r} — expected a list")
