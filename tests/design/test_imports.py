@@ -40,9 +40,10 @@ ROOMS: dict[str, set[str]] = {
         *("types", "config", "environments", "prompts", "policies"),
         *("rollouts", "runs", "training"),
     },
+    "studies": {"errors", "config", "config_file", "runs", "evaluation", "reports"},
     "cli": {
         *("types", "errors", "config", "config_file", "environments", "policies"),
-        *("rollouts", "runs", "training", "evaluation", "reports", "bench"),
+        *("rollouts", "runs", "training", "evaluation", "reports", "bench", "studies"),
     },
 }
 """From the ground floor up: a room may import those that stand above it in this table, and

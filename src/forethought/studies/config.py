@@ -1,0 +1,117 @@
+"""What a study file says: rows of stages, seeds, and how many episodes judge them.
+
+    study_version: 1
+    name: bandit
+    seeds: [0, 1]
+    episodes: 500
+    rows:
+      - name: whole answer
+        stages:
+          - config: configs/bandit_sft.yaml
+          - config: configs/bandit_ppo.yaml
+            overrides:
+              thought_weight: 0.5
+
+Paths are relative to the working directory, as in all settings.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from forethought.config import require
+from forethought.config_file import Setting, load_record
+from forethought.errors import ConfigError
+
+STUDY_VERSION = 1
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_SET_BY_THE_STUDY = {
+    "seed": "the study's seeds set it",
+    "output": "every cell has a run folder of its own",
+}
+
+
+@dataclass(frozen=True)
+class StageConfig:
+    """One training of a row; a later one starts from the model of the one before."""
+
+    config: str
+    """A file of settings, as `forethought train … --config` takes it."""
+
+    overrides: tuple[Setting, ...] = ()
+    """Fields that differ from the file, nested or dotted."""
+
+    def __post_init__(self) -> None:
+        for name, _ in self.overrides:
+            reason = _SET_BY_THE_STUDY.get(name)
+            if reason is not None:
+                raise ConfigError(f"overrides.{name} cannot be set: {reason}")
+
+
+@dataclass(frozen=True)
+class RowConfig:
+    """One configuration: a chain of stages."""
+
+    name: str
+    """As the table calls it."""
+
+    stages: tuple[StageConfig, ...]
+    """In the order in which they are trained."""
+
+    seeds: tuple[int, ...] | None = None
+    """By default, the study's."""
+
+    def __post_init__(self) -> None:
+        is_line = bool(self.name.strip()) and self.name.isprintable()
+        require(is_line, "name", self.name, "a line of text")
+        require(bool(self.stages), "stages", [], "one or more")
+        if self.seeds is not None:
+            _require_seeds(self.seeds)
+        for number, stage in enumerate(self.stages):
+            if number and any(setting.name == "model" for setting in stage.overrides):
+                raise ConfigError(
+                    f"stages[{number}].overrides.model cannot be set: "
+                    "a later stage starts from the model of the one before"
+                )
+
+
+@dataclass(frozen=True)
+class StudyConfig:
+    """Rows × seeds."""
+
+    name: str
+    """Of the folders that the study writes: letters, digits, `_`, `-` and `.`."""
+
+    seeds: tuple[int, ...]
+    """Each row is trained with each of them."""
+
+    rows: tuple[RowConfig, ...]
+    """The configurations to compare."""
+
+    episodes: int = 500
+    """Held-out episodes that every cell is judged on, the same for all."""
+
+    def __post_init__(self) -> None:
+        is_name = _FOLDER_NAME.fullmatch(self.name) is not None
+        require(is_name, "name", self.name, "letters, digits, _, - and .")
+        _require_seeds(self.seeds)
+        require(bool(self.rows), "rows", [], "one or more")
+        require(self.episodes >= 1, "episodes", self.episodes, "1 or more")
+        names = [row.name for row in self.rows]
+        for name in names:
+            require(names.count(name) == 1, "rows", name, "a name for each row that no other has")
+
+
+def load_study(path: Path) -> StudyConfig:
+    """Reads a study file.
+
+    Raises:
+        ConfigError: no such file, no YAML, another version, a field that is unknown or
+            missing, a value of the wrong type or out of range. One line, naming the file.
+    """
+    return load_record(path, StudyConfig, version_field="study_version", version=STUDY_VERSION)
+
+
+def _require_seeds(seeds: tuple[int, ...]) -> None:
+    is_sound = bool(seeds) and len(set(seeds)) == len(seeds) and min(seeds) >= 0
+    require(is_sound, "seeds", list(seeds), "one or more, each once, none below 0")

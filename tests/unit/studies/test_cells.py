@@ -1,0 +1,100 @@
+"""Which cells a study has, and what makes two of them the same."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forethought.config import PPOConfig, SFTConfig
+from tests.unit.studies.builders import PPO, SFT, STUDY, make_plan
+
+
+def keys(**changes: Any) -> list[str]:
+    """Of the first row's first seed: SFT, then PPO."""
+    return [cell.key for cell in make_plan(**changes).rows[0].chains[0]]
+
+
+def test_rows_that_begin_alike_share_their_beginning() -> None:
+    plan = make_plan()
+    cells = plan.cells()
+    assert [(cell.algorithm, cell.config.seed) for cell in cells] == [
+        *(("sft", 0), ("ppo", 0), ("ppo", 0)),
+        *(("sft", 1), ("ppo", 1), ("ppo", 1)),
+    ]
+    assert [plan.rows_of(cell) for cell in cells[:3]] == [["half", "none"], ["half"], ["none"]]
+    assert len({cell.key for cell in cells}) == 6
+
+
+def test_a_later_stage_starts_from_the_run_of_the_one_before() -> None:
+    for row in make_plan().rows:
+        for first, second in row.chains:
+            assert isinstance(first.config, SFTConfig)
+            assert first.config.model == "tiny"
+            assert second.config.model == first.config.output
+            assert second.start == first
+            assert Path(second.config.output) == Path("cells") / second.name
+
+
+def test_overrides_nested_or_dotted_change_what_they_name_and_no_more() -> None:
+    half, none = (row.chains[0][1].config for row in make_plan().rows)
+    assert isinstance(half, PPOConfig)
+    assert isinstance(none, PPOConfig)
+    assert (half.thought_weight, none.thought_weight) == (0.5, 0.0)
+    assert none.optimizer.learning_rate == 1e-4
+    assert none.total_steps == half.total_steps == 1024
+    dotted = STUDY.replace("optimizer: {learning_rate: 1e-4}", "optimizer.learning_rate: 1e-4")
+    assert make_plan(dotted).rows[1] == make_plan().rows[1]
+
+
+def test_fields_that_depend_on_each_other_are_overridden_together() -> None:
+    both = "overrides: {rollout: {slots: 48, steps_per_iteration: 96}, batch_size: 96}"
+    plan = make_plan(STUDY.replace("overrides: {thought_weight: 0.0, ", both + " #"))
+    config = plan.rows[1].chains[0][1].config
+    assert isinstance(config, PPOConfig)
+    assert (config.rollout.slots, config.rollout.steps_per_iteration) == (48, 96)
+
+
+def test_a_row_may_have_seeds_of_its_own() -> None:
+    plan = make_plan(STUDY.replace("- name: none", "- name: none\n    seeds: [1, 7, 8]"))
+    assert [row.seeds for row in plan.rows] == [(0, 1), (1, 7, 8)]
+    assert sum(cell.algorithm == "sft" for cell in plan.cells()) == 4  # 0, 1 shared, 7, 8
+    assert [row.name for row in plan.rows if plan.cells(["half"])[0] in row.chains[0]] == ["half"]
+
+
+def test_the_same_settings_have_the_same_key_wherever_they_are_written() -> None:
+    assert keys() == keys()
+    assert keys() == keys(output=Path("other/place"))
+    assert keys() == keys(sft=SFT + "output: runs/somewhere\n")
+    assert keys() == keys(
+        study=STUDY.replace("demo", "other").replace("episodes: 4", "episodes: 9")
+    )
+    assert keys() == keys(ppo=PPO.replace("runs/elsewhere", "runs/nowhere"))
+
+
+def test_a_default_that_is_written_out_is_the_same() -> None:
+    assert keys() == keys(ppo=PPO + "gamma: 0.9\n")
+
+
+@pytest.mark.parametrize(
+    ("changes", "same"),
+    [
+        pytest.param({"ppo": PPO + "gamma: 0.8\n"}, [True, False], id="a field of the stage"),
+        pytest.param({"sft": SFT + "epochs: 2.0\n"}, [False, False], id="the stage before"),
+        pytest.param({"code": "1"}, [False, False], id="the code"),
+        pytest.param(
+            {"study": STUDY.replace("seeds: [0, 1]", "seeds: [2, 1]")},
+            [False, False],
+            id="the seed",
+        ),
+    ],
+)
+def test_what_changes_a_result_changes_the_key(changes: dict[str, str], same: list[bool]) -> None:
+    assert [one == other for one, other in zip(keys(), keys(**changes), strict=True)] == same
+
+
+def test_the_model_of_a_first_stage_counts() -> None:
+    assert keys()[0] != keys(sft=SFT + "model: runs/other\n")[0]
+
+
+def test_one_seed_of_all_rows_comes_before_the_next() -> None:
+    assert [cell.config.seed for cell in make_plan().cells()] == [0, 0, 0, 1, 1, 1]

@@ -1,0 +1,110 @@
+"""A study file is read strictly: every mistake is one line that names file and field."""
+
+import pytest
+
+from forethought.config_file import Setting
+from forethought.errors import ConfigError
+from forethought.studies.config import load_study
+from tests.unit.studies.builders import STUDY, make_plan, write_files
+
+
+def test_a_study_is_read() -> None:
+    study = load_study(write_files())
+    assert (study.name, study.seeds, study.episodes) == ("demo", (0, 1), 4)
+    assert [row.name for row in study.rows] == ["half", "none"]
+    overrides = study.rows[1].stages[1].overrides
+    assert overrides == (
+        Setting("thought_weight", 0.0),
+        Setting("optimizer.learning_rate", "1e-4"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("episodes: 4", "episode: 4", "unknown field episode — did you mean episodes?"),
+        ("config: sft.yaml}, ", "cnofig: x}, ", "unknown field rows[0].stages[0].cnofig — did you"),
+        ("name: demo", "", "name is missing"),
+        ("name: demo", "name: a/b", "name is 'a/b' — expected letters, digits, _, - and ."),
+        ("study_version: 1", "study_version: 2", "study_version is 2 — this Forethought reads 1"),
+        ("seeds: [0, 1]", "seeds: []", "seeds is [] — expected one or more, each once"),
+        ("seeds: [0, 1]", "seeds: [1, 1]", "seeds is [1, 1] — expected one or more, each once"),
+        ("seeds: [0, 1]", "seeds: 3", "seeds is 3 — expected a list"),
+        ("seeds: [0, 1]", "seeds: [0, x]", "seeds[1] is 'x' — expected a whole number"),
+        (
+            "seeds: [0, 1]",
+            "seeds: [-1]",
+            "seeds is [-1] — expected one or more, each once, none below 0",
+        ),
+        ("episodes: 4", "episodes: 0", "episodes is 0 — expected 1 or more"),
+        ("name: none", "name: half", "rows is 'half' — expected a name for each row that no other"),
+        ("name: none", "name: ''", "rows[1].name is '' — expected a line of text"),
+        ("name: none", "name: none\n    seeds: []", "rows[1].seeds is [] — expected one or more"),
+        (
+            "stages: [{config: sft.yaml}, {config: ppo.yaml}]",
+            "stages: []",
+            "rows[0].stages is [] — expected one or more",
+        ),
+        (
+            "[{config: sft.yaml}, {config: ppo.yaml}]",
+            "[sft.yaml]",
+            "rows[0].stages[0] is 'sft.yaml' — expected fields and values",
+        ),
+        (
+            "{config: sft.yaml}, ",
+            "{config: no.yaml}, ",
+            "rows[0].stages[0].config: no.yaml: cannot be read: No such file or directory",
+        ),
+        (
+            "thought_weight: 0.0",
+            "thoughts_weight: 0.0",
+            "rows[1].stages[1].overrides: unknown field thoughts_weight — did you mean thought_w",
+        ),
+        (
+            "thought_weight: 0.0",
+            "thought_weight: 2",
+            "rows[1].stages[1].overrides: thought_weight is 2.0 — expected 0 to 1",
+        ),
+        (
+            "thought_weight: 0.0",
+            "model: runs/x",
+            "rows[1].stages[1].overrides.model cannot be set: a later stage starts from the model",
+        ),
+        (
+            "thought_weight: 0.0",
+            "seed: 3",
+            "rows[1].stages[1].overrides.seed cannot be set: the study's seeds set it",
+        ),
+        (
+            "thought_weight: 0.0",
+            "output: runs/x",
+            "rows[1].stages[1].overrides.output cannot be set: every cell has a run folder",
+        ),
+        (
+            "thought_weight: 0.0",
+            "optimizer.learning_rate: 1e-5",
+            "rows[1].stages[1].overrides: optimizer.learning_rate is set twice",
+        ),
+        (
+            "thought_weight: 0.0, optimizer: {learning_rate: 1e-4}",
+            "optimizer: 3",
+            "rows[1].stages[1].overrides: optimizer is 3 — expected fields and values",
+        ),
+        (
+            "overrides: {thought_weight: 0.0, optimizer: {learning_rate: 1e-4}}",
+            "overrides: [thought_weight]",
+            "rows[1].stages[1].overrides is ['thought_weight'] — expected fields and values",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line(old: str, new: str, complaint: str) -> None:
+    assert STUDY.count(old) >= 1
+    with pytest.raises(ConfigError) as caught:
+        make_plan(STUDY.replace(old, new, 1))
+    assert str(caught.value).startswith(f"study.yaml: {complaint}")
+    assert "\n" not in str(caught.value)
+
+
+def test_no_rows_at_all() -> None:
+    with pytest.raises(ConfigError, match=r"study\.yaml: rows is \[\] — expected one or more"):
+        make_plan("name: demo\nseeds: [0]\nrows: []\n")
