@@ -57,6 +57,11 @@ COMMANDS = (
         "Store episodes of an expert, of chance or of a model as Parquet.",
         defaults="forethought.cli.collect:collect_defaults",
     ),
+    Command(
+        "study",
+        "forethought.cli.study:study",
+        "Train configurations × seeds, and write one table with intervals.",
+    ),
     Command("play", "forethought.cli.play:play", "Play a world yourself, in this terminal."),
     Command("envs", "forethought.cli.envs:envs", "List all worlds."),
     Command(

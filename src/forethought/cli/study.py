@@ -1,0 +1,183 @@
+"""`forethought study STUDY.yaml`."""
+
+import gc
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from forethought.cli.flags import Switch
+from forethought.cli.interrupts import continued_by
+from forethought.cli.libraries import load_quietly
+from forethought.cli.tables import align
+from forethought.config import SFTConfig
+from forethought.config_file import AnyConfig
+from forethought.errors import ConfigError, UnknownNameError
+from forethought.studies.cells import Plan, plan_study
+from forethought.studies.code_version import code_version
+from forethought.studies.config import load_study
+from forethought.studies.records import Outcome, State, read_outcome
+
+FAILED = 1
+"""Exit code where a cell could not be finished."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Which study, and where its results go."""
+
+    study: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="STUDY.yaml")]
+    """Rows, their stages, and seeds."""
+
+    only: tuple[str, ...] = ()
+    """Names of the rows to run; by default, all of them."""
+
+    output: str | None = None
+    """Where the cells' run folders lie; by default runs/studies/NAME."""
+
+    results: str | None = None
+    """Where table and pictures are written; by default docs/results/NAME."""
+
+    dry_run: Switch = False
+    """List the cells and how far they are, then stop; nothing is written."""
+
+
+def study(settings: Study) -> int:
+    """Train a matrix of configurations × seeds, judge each, and write one table.
+
+    A study file names rows; a row is a chain of stages (a file for `train sft` or `train
+    ppo`, with overrides), each of which starts from the model of the one before. Every stage
+    of every seed is a cell with a run folder. Cells that rows share are trained once;
+    finished cells are kept as long as their settings and the code stay the same; the same
+    command again goes on where it was stopped.
+
+    Examples:
+      forethought study configs/studies/bandit.yaml
+      forethought study configs/studies/bandit.yaml --dry-run
+      forethought study configs/studies/bandit.yaml --only "action alone"
+    """
+    file = Path(settings.study)
+    config = load_study(file)
+    output = Path(settings.output or f"runs/studies/{config.name}")
+    plan = plan_study(file, config, output, code_version())
+    _require_rows(settings.only, plan)
+    if settings.dry_run:
+        _print_cells(plan, settings.only)
+        return 0
+    results = Path(settings.results or f"docs/results/{config.name}")
+    with continued_by(lambda: f"finished cells are kept; continue with: {_same_again(settings)}"):
+        outcomes = _run(plan, results, settings.only)
+    return _tell(outcomes, plan, results)
+
+
+def _run(plan: Plan, results: Path, only: Sequence[str]) -> list[Outcome]:
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError("a study was launched in several processes — it runs in one")
+    load_quietly()
+    # All of it now, or the first cell's time would hold what it takes to load.
+    from forethought.cli.plan import check
+    from forethought.studies.results import write_results
+    from forethought.studies.running import Work, run_cells
+    from forethought.training import ppo, sft
+
+    def train(config: AnyConfig, existing: Literal["refuse", "resume"]) -> Path:
+        """As `forethought train` does."""
+        _forget_last_cell()
+        if existing == "refuse":
+            check(config)
+        if isinstance(config, SFTConfig):
+            return sft.train_sft(config, existing=existing)
+        return ppo.train_ppo(config, existing=existing)
+
+    def after_cell() -> None:
+        write_results(plan, results)
+
+    return run_cells(plan, Work(train, _judge, _say, after_cell), only=only)
+
+
+def _forget_last_cell() -> None:
+    """Accelerate keeps one state per process, and refuses a cell of another precision; memory
+    is given back before the next model is made."""
+    from accelerate.state import AcceleratorState
+
+    AcceleratorState._reset_state(reset_partial_state=True)  # pyright: ignore[reportPrivateUsage]
+    gc.collect()
+
+
+def _judge(config: AnyConfig, episodes: int) -> None:
+    """As `forethought evaluate` does."""
+    from forethought.cli.evaluate import Evaluate, judge
+    from forethought.cli.models import find_source
+    from forethought.evaluation.evaluate import EvaluationSettings
+
+    longest = find_source(config.output).max_new_tokens
+    settings = EvaluationSettings(episodes)
+    if longest is not None:
+        settings = EvaluationSettings(episodes, max_new_tokens=longest)
+    judge(
+        Evaluate(
+            run=config.output,
+            evaluation=settings,
+            threads=config.compute.threads,
+            environment=config.environment,
+            prompt=config.prompt,
+        )
+    )
+
+
+def _require_rows(names: Sequence[str], plan: Plan) -> None:
+    known = [row.name for row in plan.rows]
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(f"unknown row {name!r} — known: {', '.join(known)}")
+
+
+def _print_cells(plan: Plan, only: Sequence[str]) -> None:
+    outcomes = [read_outcome(c, plan.code, plan.episodes) for c in plan.cells(only)]
+    print("\n".join(align([("cell", "state", "steps", "rows"), *_rows(outcomes, plan)], left=True)))
+    print()
+    for unit, is_sft in (("optimiser steps of SFT", True), ("environment steps of PPO", False)):
+        mine = [o for o in outcomes if isinstance(o.cell.config, SFTConfig) is is_sft]
+        missing = sum(o.cell.steps for o in mine if not o.is_trained)
+        total = sum(o.cell.steps for o in mine)
+        print(f"{unit}: {total:,}, of which {missing:,} in cells that are not trained yet")
+
+
+def _rows(outcomes: Sequence[Outcome], plan: Plan) -> Iterator[tuple[str, ...]]:
+    for outcome in outcomes:
+        cell = outcome.cell
+        yield cell.name, outcome.state, f"{cell.steps:,}", ", ".join(plan.rows_of(cell))
+
+
+def _tell(outcomes: Sequence[Outcome], plan: Plan, results: Path) -> int:
+    """The table on stdout, what failed on stderr; the exit code."""
+    from forethought.studies.results import write_results
+
+    written = write_results(plan, results)
+    print(written[0].read_text(encoding="utf-8"))
+    print(f"written: {', '.join(map(str, written))}")
+    unfinished = [outcome for outcome in outcomes if outcome.state is not State.FINISHED]
+    for outcome in unfinished:
+        _say(f"{outcome.cell.name}: {outcome.state}: {outcome.error or 'not run'}")
+    return FAILED if unfinished else 0
+
+
+def _say(line: str) -> None:
+    """One line about what comes next, apart from the results on stdout."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def _same_again(settings: Study) -> str:
+    """What a person types to go on."""
+    words = ["forethought", "study", settings.study]
+    if settings.only:
+        words += ["--only", *settings.only]
+    for flag, value in (("--output", settings.output), ("--results", settings.results)):
+        if value is not None:
+            words += [flag, value]
+    return shlex.join(words)

@@ -1,0 +1,150 @@
+"""`forethought study`: what it prints, and that it can be stopped, repeated and extended.
+
+With budgets too small to learn anything; how cells are kept and counted: tests/unit/studies.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from forethought.cli.interrupts import Interrupt
+from tests.unit.cli.terminal import Type
+
+SFT = """\
+algorithm: sft
+environment: {id: Bandit}
+demonstrations: 64
+batch_size: 16
+checkpoint_every: 2
+compute: {threads: 1}
+"""
+PPO = """\
+algorithm: ppo
+environment: {id: Bandit}
+total_steps: 32
+rollout: {slots: 8, steps_per_iteration: 16, max_new_tokens: 8}
+batch_size: 16
+epochs: 1
+checkpoint_every: 1
+compute: {threads: 1}
+"""
+STUDY = """\
+name: small
+seeds: [0]
+episodes: 4
+rows:
+  - name: fp32
+    stages: [{config: sft.yaml}, {config: ppo.yaml}]
+  - name: bf16
+    stages: [{config: sft.yaml}, {config: ppo.yaml, overrides: {compute.precision: bf16}}]
+"""
+
+
+@pytest.fixture(autouse=True)
+def files(elsewhere: None) -> None:
+    for name, text in (("sft.yaml", SFT), ("ppo.yaml", PPO), ("study.yaml", STUDY)):
+        Path(name).write_text(text, encoding="utf-8")
+
+
+def test_from_nothing_to_a_table(type_: Type) -> None:
+    """Also with cells of different precision, in one process."""
+    outcome = type_("study study.yaml")
+    assert outcome.code == 0, outcome.err
+    table = Path("docs/results/small/table.md").read_text(encoding="utf-8")
+    assert outcome.out.startswith(table)
+    assert "2 rows, 3 cells: 3 finished." in table
+    assert "written: docs/results/small/table.md, docs/results/small/results.json" in outcome.out
+    data = json.loads(Path("docs/results/small/results.json").read_text(encoding="utf-8"))
+    assert all(cell["training_s"] > 0 for cell in data["cells"])
+    assert {cell["checkpoint"] for cell in data["cells"]} == {"step_4", "step_2"}
+
+    again = type_("study study.yaml")
+    assert again.code == 0
+    assert again.out == outcome.out
+    assert all("finished before" in line for line in again.lines)
+    listed = type_("study study.yaml --dry-run").out.splitlines()
+    assert [line.split()[1] for line in listed[1:4]] == ["finished"] * 3
+
+
+def test_a_dry_run_lists_the_cells_and_writes_nothing(type_: Type) -> None:
+    before = sorted(Path().rglob("*"))
+    outcome = type_("study study.yaml --dry-run")
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert [line.split()[1:] for line in lines[:4]] == [
+        ["state", "steps", "rows"],
+        ["missing", "4", "fp32,", "bf16"],
+        ["missing", "32", "fp32"],
+        ["missing", "32", "bf16"],
+    ]
+    assert lines[5] == "optimiser steps of SFT: 4, of which 4 in cells that are not trained yet"
+    assert lines[6] == "environment steps of PPO: 64, of which 64 in cells that are not trained yet"
+    assert len(type_("study study.yaml --dry-run --only fp32").out.splitlines()) == 6
+    assert sorted(Path().rglob("*")) == before
+
+
+def test_a_dry_run_loads_no_torch() -> None:
+    code = (
+        "import sys; from forethought.cli.main import main\n"
+        "assert main(['study', 'study.yaml', '--dry-run']) == 0\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("study none.yaml", "error: none.yaml: cannot be read: No such file or directory"),
+        ("study study.yaml --only fp16", "error: unknown row 'fp16' — known: fp32, bf16"),
+        ("study", "error: STUDY.yaml is missing — see forethought study --help"),
+    ],
+)
+def test_a_mistake_is_one_line(type_: Type, words: str, line: str) -> None:
+    outcome = type_(words)
+    assert (outcome.code, outcome.out, outcome.err) == (2, "", f"{line}\n")
+
+
+def test_an_interruption_says_how_to_go_on(type_: Type, monkeypatch: pytest.MonkeyPatch) -> None:
+    from forethought.training import ppo
+
+    improve = ppo.improve
+    calls: list[int] = []
+
+    def interrupted(*arguments: object) -> object:
+        calls.append(1)
+        if len(calls) == 2:
+            raise Interrupt(2)
+        return improve(*arguments)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ppo, "improve", interrupted)
+        outcome = type_("study study.yaml --only fp32 --output cells")
+    assert outcome.code == 130
+    way_on = "forethought study study.yaml --only fp32 --output cells"
+    assert outcome.lines[-1] == (f"interrupted; finished cells are kept; continue with: {way_on}")
+    listed = type_("study study.yaml --output cells --dry-run").out.splitlines()
+    assert [line.split()[1] for line in listed[1:4]] == ["finished", "interrupted", "missing"]
+    gone_on = type_(way_on.removeprefix("forethought "))
+    assert gone_on.code == 0
+    assert "2 rows, 3 cells: 2 finished, 1 missing." in gone_on.out
+    assert any(line.endswith("(fp32): train on") for line in gone_on.lines)
+
+
+def test_a_failed_cell_is_told_at_the_end(type_: Type, monkeypatch: pytest.MonkeyPatch) -> None:
+    from forethought.errors import DivergenceError
+    from forethought.training import sft
+
+    def diverges(*_: object, **__: object) -> None:
+        raise DivergenceError("the weights are no numbers any more")
+
+    monkeypatch.setattr(sft, "update", diverges)
+    outcome = type_("study study.yaml")
+    assert outcome.code == 1
+    assert "1 failed" in outcome.out
+    failed, *left_out = outcome.lines[-3:]
+    assert failed.endswith(": failed: the weights are no numbers any more")
+    assert all(line.endswith(": missing: not run") for line in left_out)
