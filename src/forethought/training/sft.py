@@ -41,11 +41,11 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
             chosen = batch_indices(config, len(examples), updater.steps)
             batch = [examples[index] for index in chosen]
             loss, norm = update(batch, policy, updater, run, config.compute.micro_batch_tokens)
-            tokens = sum(example.length for example in batch)
+            seconds, tokens = perf_counter() - started, sum(example.length for example in batch)
             run.record(
                 updater.steps,
                 [Measure("loss", loss), Measure("gradient_norm", norm)],
-                [Measure("tokens_per_s", tokens / (perf_counter() - started))],
+                [Measure("update_s", seconds), Measure("tokens_per_s", tokens / seconds)],
             )
             bar.update()
             bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
