@@ -37,3 +37,14 @@ def require_fraction(**numbers: float) -> None:
     for name, number in numbers.items():
         if not 0 <= number <= 1:
             raise ValueError(f"{name}: expected 0 to 1, got {number}")
+
+
+def require_group(*, returns_N: FloatArray) -> None:
+    """Refuses what cannot be compared: a group needs at least two episodes.
+
+    Raises:
+        ValueError: fewer than two, or what `require_series` refuses.
+    """
+    require_series(returns_N=returns_N)
+    if returns_N.size < 2:
+        raise ValueError("returns_N: expected a group of at least 2 episodes, got 1")
