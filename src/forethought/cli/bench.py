@@ -65,8 +65,13 @@ def _cells(result: BenchmarkResult) -> tuple[str, ...]:
     )
     return (
         result.name,
-        f"{result.value:,.0f}",
-        "–" if result.baseline is None else f"{result.baseline:,.0f}",
+        _number(result.value),
+        "–" if result.baseline is None else _number(result.baseline),
         result.unit,
         "–" if result.ratio is None else f"{result.ratio:.2f}{spread}",
     )
+
+
+def _number(value: float) -> str:
+    """Three digits at least: 8.3, 77.2, 2,960."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
