@@ -1,5 +1,6 @@
 """What the tiny model is shown."""
 
+import pytest
 import torch
 
 from forethought.environments.registry import make_environment
@@ -7,9 +8,10 @@ from forethought.policies.encoding import Encoder
 from forethought.policies.tiny import make_tiny
 
 
-def test_empty_paper_is_about_zero_and_ink_is_not() -> None:
+@pytest.mark.parametrize("game", ["NumberLine", "EZPoints", "Points24", "Blackjack"])
+def test_the_ground_of_a_picture_is_about_zero_and_ink_is_not(game: str) -> None:
     model, processor, _ = make_tiny(["Where? Here."], seed=0)
-    image = make_environment("NumberLine", image_size=64).restart(0).image
+    image = make_environment(game, image_size=64).restart(0).image
     assert image is not None
     pixels: torch.Tensor = Encoder(model, processor).image_inputs([image])["pixel_values"]
     assert pixels.abs().median() < 0.1

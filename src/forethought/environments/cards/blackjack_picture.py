@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from forethought.environments.cards.canvas import FELT, WHITE, blank, freeze, stamp
+from forethought.environments.cards.canvas import INK, PAPER, blank, freeze, stamp
 from forethought.environments.cards.deck import Card
 from forethought.environments.cards.font import TEXT_CAPITAL_HEIGHT, TEXT_HEIGHT, text_mask
 from forethought.environments.cards.tiles import back_tile, card_gap, card_tile, card_width
@@ -46,10 +46,10 @@ def _fan(canvas: Image, tiles: list[Image], top: int) -> None:
 
 @lru_cache(maxsize=8)
 def _table(size: int) -> Image:
-    canvas = blank(size, size, FELT)
+    canvas = blank(size, size, PAPER)
     for row, owner in enumerate(("Dealer", "Player")):
         mask = text_mask(owner, _text_scale(size))
-        stamp(canvas, mask, size // 32, row * size // 2 + card_gap(size), WHITE)
+        stamp(canvas, mask, size // 32, row * size // 2 + card_gap(size), INK)
     return freeze(canvas)
 
 

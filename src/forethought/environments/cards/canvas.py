@@ -9,12 +9,11 @@ Colour = tuple[int, int, int]
 """Red, green, blue, 0 to 255 each."""
 
 PAPER: Colour = (250, 247, 238)
+"""The ground of every game, and of its cards: one brightness that a model can call nothing."""
 INK: Colour = (38, 42, 51)
 RED: Colour = (200, 36, 48)
 BLUE: Colour = (22, 84, 178)
-FELT: Colour = (24, 92, 66)
-DARK_FELT: Colour = (12, 58, 42)
-WHITE: Colour = (255, 255, 255)
+SHADE: Colour = (236, 233, 224)
 EDGE: Colour = (104, 112, 120)
 BACK: Colour = (58, 66, 140)
 BACK_PATTERN: Colour = (150, 160, 222)

@@ -3,9 +3,9 @@
 from functools import lru_cache
 
 from forethought.environments.cards.canvas import (
-    DARK_FELT,
-    FELT,
-    WHITE,
+    INK,
+    PAPER,
+    SHADE,
     blank,
     freeze,
     stamp,
@@ -72,24 +72,24 @@ def _table(size: int, cards: tuple[Card, ...], lines: int) -> Image:
 @lru_cache(maxsize=8)
 def _empty_table(size: int, lines: int) -> Image:
     scale, strip = _text_scale(size), _strip_top(size, lines)
-    canvas = blank(size, size, FELT)
-    canvas[strip:] = DARK_FELT
-    stamp(canvas, text_mask("Formula:", scale), size // 32, strip + scale, WHITE)
+    canvas = blank(size, size, PAPER)
+    canvas[strip:] = SHADE
+    stamp(canvas, text_mask("Formula:", scale), size // 32, strip + scale, INK)
     return freeze(canvas)
 
 
 @lru_cache(maxsize=256)
 def _token_tile(token: str, scale: int) -> Image:
-    """A token in white on the strip; opaque, so that it can be copied whole."""
+    """A token on the strip; opaque, so that it can be copied whole."""
     mask = text_mask(token, scale)[: TEXT_CAPITAL_HEIGHT * scale]
     height, width = mask.shape
-    tile = blank(height, width, DARK_FELT)
-    stamp(tile, mask, 0, 0, WHITE)
+    tile = blank(height, width, SHADE)
+    stamp(tile, mask, 0, 0, INK)
     return freeze(tile)
 
 
 def _strip_top(size: int, lines: int) -> int:
-    """First row of the dark strip that holds the label and the formula."""
+    """First row of the shaded strip that holds the label and the formula."""
     scale = _text_scale(size)
     return size - (lines + 1) * LINE_HEIGHT * scale - scale
 

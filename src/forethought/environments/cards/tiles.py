@@ -8,11 +8,9 @@ from forethought.environments.cards.canvas import (
     BACK,
     BACK_PATTERN,
     EDGE,
-    FELT,
     INK,
     PAPER,
     RED,
-    Colour,
     blank,
     freeze,
     stamp,
@@ -62,7 +60,7 @@ def card_tile(card: Card, width: int, height: int) -> Image:
     out where no room remains. Read-only.
     """
     border, pad = border_width(width), width // 12
-    tile = _sheet(width, height, PAPER)
+    tile = _sheet(width, height)
     across = width - 2 * border - 2 * pad
     down = height - 2 * border - 3 * pad
     scale = max(1, min(across // RANK_WIDTH, down // (RANK_HEIGHT + PIP_SIDE)))
@@ -78,7 +76,7 @@ def card_tile(card: Card, width: int, height: int) -> Image:
 @lru_cache(maxsize=64)
 def back_tile(width: int, height: int) -> Image:
     """A card, face down. Read-only."""
-    tile = _sheet(width, height, PAPER)
+    tile = _sheet(width, height)
     inset = 2 * border_width(width)
     rows, columns = np.ogrid[inset : height - inset, inset : width - inset]
     stroke = max(2, width // 10)
@@ -93,14 +91,14 @@ def border_width(width: int) -> int:
     return max(1, width // 40)
 
 
-def _sheet(width: int, height: int, colour: Colour) -> Image:
-    """An empty card with an edge and round corners, on felt."""
-    tile = blank(height, width, FELT)
+def _sheet(width: int, height: int) -> Image:
+    """An empty card with an edge and round corners, on the table."""
+    tile = blank(height, width, PAPER)
     radius = max(1, width // 10)
     stamp(tile, _rounded(width, height, radius), 0, 0, EDGE)
     border = border_width(width)
     inner = _rounded(width - 2 * border, height - 2 * border, max(0, radius - border))
-    stamp(tile, inner, border, border, colour)
+    stamp(tile, inner, border, border, PAPER)
     return tile
 
 
