@@ -13,7 +13,7 @@ from tokenizers import models as tokenizer_models
 from transformers import PreTrainedTokenizerFast
 
 from forethought.policies.detokenise import DetokenisedText, detokenise
-from forethought.policies.tiny import train_tokenizer
+from forethought.policies.tiny import SPECIAL_TOKENS, train_tokenizer
 
 WORDS = 'move the current number to target answer "thoughts": "action": é ☃ 中 0 1 2 3 + - so'
 
@@ -44,6 +44,11 @@ def byte_fallback() -> PreTrainedTokenizerFast:
 
 TOKENIZERS = {"bytes": byte_level, "byte fallback": byte_fallback}
 for_each_tokenizer = pytest.mark.parametrize("make", TOKENIZERS.values(), ids=TOKENIZERS)
+
+
+def is_plain(text: str) -> bool:
+    """Whether no special token is spelled out in it, which a tokenizer would not read as text."""
+    return not any(token in text for token in SPECIAL_TOKENS)
 
 
 def decode(tokenizer: PreTrainedTokenizerFast, ids: Sequence[int]) -> str:
@@ -77,7 +82,7 @@ def test_any_ids(make: object, data: st.DataObject) -> None:
 
 
 @settings(deadline=None)
-@given(st.text(max_size=40))
+@given(st.text(max_size=40).filter(is_plain))
 def test_any_text_comes_back(text: str) -> None:
     tokenizer = byte_level()
     ids = tokenizer.encode(text, add_special_tokens=False)
@@ -85,7 +90,7 @@ def test_any_text_comes_back(text: str) -> None:
 
 
 @settings(deadline=None)
-@given(st.text(st.characters(min_codepoint=1, max_codepoint=127), max_size=40))
+@given(st.text(st.characters(min_codepoint=1, max_codepoint=127), max_size=40).filter(is_plain))
 def test_a_token_of_whole_characters_has_its_own_piece(text: str) -> None:
     """The oracle: where no character is torn, a byte-level token's text is its own."""
     tokenizer = byte_level()
