@@ -145,7 +145,8 @@ class RolloutConfig:
     """Environments played at the same time, over all processes."""
 
     steps_per_iteration: int = 512
-    """Environment steps between two updates. RL4VLM: 512 (NumberLine, Blackjack), 1024 else."""
+    """Environment steps between two updates. RL4VLM: 512 (NumberLine, Blackjack), 1024 else.
+    Without a critic at least so many: whole episodes, one from every slot until it is enough."""
 
     temperature: float = 0.2
     """Sampling temperature; log-probs are recorded at it. RL4VLM: 0.2."""
@@ -164,9 +165,8 @@ class RolloutConfig:
         is_multiple = steps > 0 and steps % self.slots == 0
         require(is_multiple, "rollout.steps_per_iteration", steps, expected)
         require(self.temperature > 0, "rollout.temperature", self.temperature, "above 0")
-        require(
-            self.max_new_tokens >= 1, "rollout.max_new_tokens", self.max_new_tokens, "1 or more"
-        )
+        longest = self.max_new_tokens
+        require(longest >= 1, "rollout.max_new_tokens", longest, "1 or more")
 
 
 @dataclass(frozen=True)
@@ -246,6 +246,18 @@ class PPOConfig:
     gamma: float = 0.9
     """Discount per environment step."""
 
+    advantage: Literal["gae", "rloo", "grpo", "dr_grpo", "reinforce_plus_plus", "gigpo"] = "gae"
+    """What a step is worth: "gae" asks a critic (RL4VLM); the others have none and compare
+    whole episodes: "rloo", "grpo", "dr_grpo" and "gigpo" those of one start,
+    "reinforce_plus_plus" all of an iteration. The critic's settings then have no effect."""
+
+    group_size: int = 1
+    """Episodes that start from the same seed, in as many slots; 2 or more where they are
+    compared. GRPO: 64, GiGPO: 8."""
+
+    step_advantage_weight: float = 1.0
+    """ω of GiGPO: weight of a step's advantage in its state, beside its episode's. Paper: 1."""
+
     gae_lambda: float = 0.95
     """Of generalised advantage estimation; not the λ of the thoughts."""
 
@@ -290,15 +302,20 @@ class PPOConfig:
     def __post_init__(self) -> None:
         _require_common(self.seed, self.checkpoint_every)
         per_iteration = self.rollout.steps_per_iteration
-        require(
-            self.total_steps >= per_iteration,
-            "total_steps",
-            self.total_steps,
-            f"at least rollout.steps_per_iteration ({per_iteration})",
-        )
+        expected = f"at least rollout.steps_per_iteration ({per_iteration})"
+        require(self.total_steps >= per_iteration, "total_steps", self.total_steps, expected)
         require(0 <= self.thought_weight <= 1, "thought_weight", self.thought_weight, "0 to 1")
         require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
         require(0 <= self.gae_lambda <= 1, "gae_lambda", self.gae_lambda, "0 to 1")
+        size, slots, advantage = self.group_size, self.rollout.slots, self.advantage
+        if advantage == "gae":
+            require(size == 1, "group_size", size, "1 with advantage gae, which compares no groups")
+        elif advantage != "reinforce_plus_plus":
+            require(size >= 2, "group_size", size, f"2 or more with advantage {advantage}")
+        is_divisor = size >= 1 and slots % size == 0
+        require(is_divisor, "group_size", size, f"a divisor of rollout.slots ({slots})")
+        weight = self.step_advantage_weight
+        require(0 <= weight < math.inf, "step_advantage_weight", weight, "0 or more")
         require(0 < self.clip < 1, "clip", self.clip, "between 0 and 1")
         reach = self.value_clip
         require(reach is None or reach > 0, "value_clip", reach, "above 0, or null")
@@ -311,6 +328,11 @@ class PPOConfig:
         require(self.epochs >= 1, "epochs", self.epochs, "1 or more")
         expected = f"1 to rollout.steps_per_iteration ({per_iteration})"
         require(1 <= self.batch_size <= per_iteration, "batch_size", self.batch_size, expected)
+
+    @property
+    def has_critic(self) -> bool:
+        """Whether the model judges states, too."""
+        return self.advantage == "gae"
 
     @property
     def iterations(self) -> int:

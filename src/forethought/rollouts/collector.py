@@ -21,6 +21,7 @@ from forethought.rollouts.slot import (
     Cursor,
     Episode,
     FixedSteps,
+    OneEpisode,
     Plan,
     Slot,
     WholeEpisodes,
@@ -65,6 +66,7 @@ class Collector:
         split: Split,
         run_seed: int,
         bootstraps: bool = False,
+        group_size: int = 1,
         first_slot: int = 0,
         total_slots: int | None = None,
         on_step: Callable[[], object] | None = None,
@@ -74,6 +76,8 @@ class Collector:
         Args:
             bootstraps: ask the critic for the value of every state that follows a
                 trajectory's last step without being terminal.
+            group_size: consecutive episodes that start from one seed; their answers are drawn
+                apart.
             first_slot: number of this runner's first slot among those of all processes.
             total_slots: slots of all processes; by default, of this runner.
             on_step: called after every step, for a progress bar.
@@ -87,6 +91,7 @@ class Collector:
         self._split = split
         self._run_seed = run_seed
         self._bootstraps = bootstraps
+        self._group_size = group_size
         self._total_slots = total_slots or runner.slots
         self._on_step = on_step or (lambda: None)
         self._on_episode = on_episode or (lambda: None)
@@ -100,13 +105,19 @@ class Collector:
         """Exactly so many steps from every slot; unfinished episodes go on next time."""
         return self._run(FixedSteps(steps_per_slot, self._total_slots))
 
+    def collect_round(self) -> Collected:
+        """One whole episode from every slot; slots that end early wait for the others.
+
+        An episode that is given up is not made up for. Slots i·group_size and the following
+        play one group; where episodes go on from an earlier collection, there is none.
+        """
+        return self._run(OneEpisode(self._total_slots))
+
     def collect_episodes(self, episodes: Iterable[int]) -> Collected:
         """These episodes of the split, whole, in the given order."""
         order = list(episodes)
         collected = self._run(WholeEpisodes(list(order)))
-        rank = {
-            episode_seed(self._split, self._run_seed, index): n for n, index in enumerate(order)
-        }
+        rank = {self._seed_of(index): n for n, index in enumerate(order)}
         position = {index: n for n, index in enumerate(order)}
         return Collected(
             sorted(collected.trajectories, key=lambda trajectory: rank[trajectory.seed]),
@@ -312,7 +323,10 @@ class Collector:
         return answer_seed(self._run_seed, slot.episode, len(slot.actions))
 
     def _seed(self, slot: Slot) -> int:
-        return episode_seed(self._split, self._run_seed, slot.episode)
+        return self._seed_of(slot.episode)
+
+    def _seed_of(self, episode: int) -> int:
+        return episode_seed(self._split, self._run_seed, episode // self._group_size)
 
     def _tell(self, slot: Slot, command: Restart | Act | Replay) -> None:
         self._asked_of_world += 1

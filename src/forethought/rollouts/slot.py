@@ -84,6 +84,19 @@ class FixedSteps:
 
 
 @dataclass(frozen=True)
+class OneEpisode:
+    """One whole episode per slot; slot i of n plays i, i + n, i + 2n, … one collection each."""
+
+    slots: int
+
+    def next_episode(self, slot: Slot) -> int | None:
+        return None if slot.trajectories else slot.episode + self.slots
+
+    def is_enough(self, slot: Slot) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
 class WholeEpisodes:
     """These episodes, each to its end, by whichever slot is free."""
 

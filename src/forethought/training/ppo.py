@@ -1,6 +1,7 @@
 """λ-PPO: reinforcement learning of thoughts and actions (Zhai et al. 2024, RL4VLM).
 
-One iteration: act, judge, improve. Equation numbers are the paper's.
+One iteration: act, judge, improve. Equation numbers are the paper's. A critic judges, or,
+without one, other episodes do (`advantage`): the rest is the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,20 +14,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from forethought.config import PPOConfig
+from forethought.config import PPOConfig, require
 from forethought.environments.vector import Runner
 from forethought.errors import OffPolicyError
 from forethought.losses.masked_mean import masked_mean
 from forethought.losses.policy import PolicyLoss, clipped_policy_loss
 from forethought.losses.thoughts import thought_scaled_logprobs
-from forethought.losses.value import clipped_value_loss, explained_variance
+from forethought.losses.value import ValueLoss, clipped_value_loss, explained_variance
 from forethought.policies.actor_critic import Scores
 from forethought.policies.batching import Rows, TokenBatch
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.world import World
+from forethought.targets.batch_normalised import batch_normalised_advantages
 from forethought.targets.gae import trajectory_advantages
+from forethought.targets.groups import episode_return, group_advantages
 from forethought.targets.normalise import normalise_advantages
 from forethought.training.optim import Updater
 from forethought.training.run import Existing, Run, open_run
@@ -69,7 +72,9 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
     """
     with open_run(config, existing) as run:
         slots = run.share_of(config.rollout.slots, "rollout.slots")
-        world, policy = start(config, run, slots=slots, critic=True)
+        expected = f"a divisor of the slots of one process ({slots})"
+        require(slots % config.group_size == 0, "group_size", config.group_size, expected)
+        world, policy = start(config, run, slots=slots, critic=config.has_critic)
         updates = config.iterations * config.updates_per_iteration
         updater = run.make_updater(
             policy,
@@ -83,9 +88,7 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
             collector = make_collector(learner, world, runner, on_step=bar.update)
             for iteration in range(run.steps_done, config.iterations):
                 watch = Stopwatch()
-                collected = collector.collect_steps(
-                    config.rollout.steps_per_iteration // config.rollout.slots
-                )
+                collected = collect(collector, config, run)
                 watch.lap("collect_s")
                 samples, deviation = rescore(judge(collected, config, run), learner)
                 watch.lap("rescore_s")
@@ -93,8 +96,8 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                 watch.lap("update_s")
                 measures = [
                     *summarise_collection(collected, run),
-                    *summarise_critic(samples, run),
-                    *(Measure(name, value) for name, value in statistics._asdict().items()),
+                    *(summarise_critic(samples, run) if config.has_critic else []),
+                    *summarise_updates(statistics, config),
                     Measure("first_ratio_deviation", deviation),
                 ]
                 run.record(iteration + 1, measures, watch.laps)
@@ -121,7 +124,8 @@ def make_collector(
         settings=AnswerSettings(rollout.max_new_tokens, rollout.temperature, rollout.on_invalid),
         split=Split.TRAINING,
         run_seed=config.seed,
-        bootstraps=True,
+        bootstraps=config.has_critic,
+        group_size=config.group_size,
         first_slot=runner.slots * run.process,
         total_slots=rollout.slots,
         on_step=partial(on_step, run.processes),
@@ -132,9 +136,32 @@ def make_collector(
     return collector
 
 
+def collect(collector: Collector, config: PPOConfig, run: Run) -> Collected:
+    """One iteration's steps.
+
+    A critic says what the rest of an episode is worth: each slot takes equally many steps,
+    and goes on next time where it was cut. Without one, only whole episodes can be compared:
+    every slot plays one, groups side by side, again and again until all processes together
+    have the steps. Nothing is cut or left over, the iteration ends some steps late, and which
+    episodes it holds depends on their lengths alone, never on timing.
+    """
+    rollout = config.rollout
+    if config.has_critic:
+        return collector.collect_steps(rollout.steps_per_iteration // rollout.slots)
+    everything, steps = Collected([], []), 0
+    while steps < rollout.steps_per_iteration:
+        played = collector.collect_round()
+        everything.trajectories.extend(played.trajectories)
+        everything.episodes.extend(played.episodes)
+        steps += sum(run.gather([len(trajectory.steps) for trajectory in played.trajectories]))
+    return everything
+
+
 def judge(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:
     """Advantages by GAE (truncation bootstraps, termination does not), then normalised
-    over the whole iteration and all processes."""
+    over the whole iteration and all processes; or without a critic."""
+    if not config.has_critic:
+        return judge_by_episodes(collected, config, run)
     samples: list[Sample] = []
     for trajectory in collected.trajectories:
         if trajectory.failure is not None:
@@ -152,6 +179,38 @@ def judge(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:
     return [
         sample._replace(advantage=float(normalised[first + index]))
         for index, sample in enumerate(samples)
+    ]
+
+
+def judge_by_episodes(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:
+    """Advantages of whole episodes against each other, in the scale that each estimator has.
+
+    A group is within one process; REINFORCE++ compares the episodes of all.
+    """
+    trajectories = collected.trajectories
+    assert config.advantage != "gae"
+    if config.advantage == "reinforce_plus_plus":
+        trajectories = [t for t in trajectories if t.failure is None]
+        everyone_N = batch_normalised_advantages(
+            returns_N=np.array(run.gather([episode_return(t) for t in trajectories])),
+            steps_N=np.array(run.gather([float(len(t.steps)) for t in trajectories])),
+        )
+        first = run.offset(len(trajectories))
+        advantages = [
+            np.full(len(trajectory.steps), everyone_N[first + index])
+            for index, trajectory in enumerate(trajectories)
+        ]
+    else:
+        advantages = group_advantages(
+            trajectories,
+            estimator=config.advantage,
+            gamma=config.gamma,
+            step_weight=config.step_advantage_weight,
+        )
+    return [
+        to_sample(step, float(advantage), value_target=0.0)
+        for trajectory, advantages_T in zip(trajectories, advantages, strict=True)
+        for step, advantage in zip(trajectory.steps, advantages_T, strict=True)
     ]
 
 
@@ -177,11 +236,11 @@ def rescore(samples: Sequence[Sample], learner: Learner) -> tuple[list[Sample], 
             scores: Scores = updater.module(tokens, temperature=config.rollout.temperature)
         result = policy_loss(scores, tokens, old, config)
         largest = max(largest, float(result.maximum_deviation))
-        assert scores.values_B is not None
+        values_B = old.values_B if scores.values_B is None else scores.values_B
         for position, index in enumerate(chain.from_iterable(rows)):
             logprobs_T = scores.logprobs_BT[position][tokens.mask_BT[position]]
             rescored[index] = samples[index]._replace(
-                old_logprobs=logprobs_T.tolist(), old_value=float(scores.values_B[position])
+                old_logprobs=logprobs_T.tolist(), old_value=float(values_B[position])
             )
     largest = max(run.gather([largest]))
     if config.compute.precision == "fp32" and largest > RATIO_TOLERANCE:
@@ -205,7 +264,7 @@ def improve(samples: Sequence[Sample], learner: Learner, iteration: int) -> Stat
     norms: list[float] = []
     for epoch in range(config.epochs):
         order = np.random.default_rng([config.seed, iteration, epoch]).permutation(len(sizes))
-        for batch in np.split(order, range(config.batch_size, len(order), config.batch_size)):
+        for batch in np.array_split(order, config.updates_per_iteration // config.epochs):
             mine = [samples[i - first] for i in batch if first <= i < first + len(samples)]
             whole = BatchSize(steps=len(batch), tokens=sum(sizes[i] for i in batch))
             norms.append(updater.step(micro_losses(mine, whole, totals, learner)))
@@ -242,15 +301,8 @@ def micro_losses(
                 entropy_gradient=config.entropy_coefficient > 0,
                 critic_gradient=config.critic_gradient == "model",
             )
-        assert scores.values_B is not None
         policy_part = policy_loss(scores, tokens, old, config)
-        value_part = clipped_value_loss(
-            values_B=scores.values_B,
-            old_values_B=old.values_B,
-            returns_B=old.value_targets_B,
-            clip=config.value_clip,
-            mask_B=None,
-        )
+        value_part = value_loss(scores, old, config)
         entropy = masked_mean(values=scores.entropies_BT, mask=tokens.mask_BT)
         by_step, by_token = (
             len(tokens.mask_BT) / whole.steps,
@@ -304,6 +356,29 @@ def policy_loss(scores: Scores, tokens: TokenBatch, old: Old, config: PPOConfig)
         mask=tokens.mask_BT,
         clip=config.clip,
     )
+
+
+def value_loss(scores: Scores, old: Old, config: PPOConfig) -> ValueLoss:
+    """Clipped loss of the critic; 0 where there is none."""
+    if scores.values_B is None:
+        return ValueLoss(*torch.zeros(3, device=old.values_B.device))
+    return clipped_value_loss(
+        values_B=scores.values_B,
+        old_values_B=old.values_B,
+        returns_B=old.value_targets_B,
+        clip=config.value_clip,
+        mask_B=None,
+    )
+
+
+def summarise_updates(statistics: Statistics, config: PPOConfig) -> list[Measure]:
+    """The updates' statistics; without a critic nothing is said about one."""
+    of_critic = () if config.has_critic else ("value_loss", "value_clip_fraction")
+    return [
+        Measure(name, value)
+        for name, value in statistics._asdict().items()
+        if name not in of_critic
+    ]
 
 
 def summarise_critic(samples: Sequence[Sample], run: Run) -> list[Measure]:

@@ -27,6 +27,7 @@ class Sample(NamedTuple):
     """Per completion token: before the `"action"` key?"""
     old_logprobs: list[float]
     old_value: float
+    """The critic's; 0 where there is none, as its target."""
     advantage: float
     value_target: float
     """GAE's estimate of the discounted return."""
@@ -35,12 +36,11 @@ class Sample(NamedTuple):
 def to_sample(step: Step, advantage: float, value_target: float) -> Sample:
     """Ids and spans as they were sampled and parsed; nothing is tokenised again."""
     completion, split = step.completion, step.action.thought_span.stop
-    assert step.value is not None
     return Sample(
         example=Example(step.prompt, completion.token_ids),
         is_thought=[index < split for index in range(len(completion.token_ids))],
         old_logprobs=list(completion.logprobs),
-        old_value=step.value,
+        old_value=0.0 if step.value is None else step.value,
         advantage=advantage,
         value_target=value_target,
     )

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from forethought.config import (
     SFTConfig,
 )
 from forethought.policies.loading import load_pretrained
+from forethought.rollouts.store import read_shards
 from forethought.runs.sources import model_source
 from forethought.training.ppo import train_ppo
 from forethought.training.sft import train_sft
@@ -101,6 +103,23 @@ def test_one_update_of_ppo(checkpoint: Checkpoint, tmp_path: Path, ratio: str) -
     assert any("visi" in name or "visual" in name for name in moved) == checkpoint.sees
     head = load_file(Path(model_source(str(run))) / "value_head.safetensors")
     assert head["layers.4.weight"].abs().max() > 0  # 0 in a new critic
+
+
+@pytest.mark.parametrize("advantage", ["rloo", "grpo", "dr_grpo", "reinforce_plus_plus", "gigpo"])
+def test_one_update_without_a_critic(
+    checkpoint_of: ReadCheckpoint, tmp_path: Path, advantage: str
+) -> None:
+    """Whole episodes alone, each seed as often as a group is large; nothing said of a critic."""
+    config = ppo(checkpoint_of("llava"), tmp_path, advantage=advantage, group_size=2)
+    run = train_ppo(config, existing="overwrite")
+    (metrics,) = metrics_of(run)
+    assert_on_policy(metrics)
+    assert not {"value_loss", "value_clip_fraction", "explained_variance"} & metrics.keys()
+    assert not (Path(model_source(str(run))) / "value_head.safetensors").exists()
+    trajectories = list(read_shards(run / "trajectories"))
+    assert all(t.is_finished and t.first_step == 0 for t in trajectories)
+    assert set(Counter(t.seed for t in trajectories).values()) == {2}
+    assert sum(len(t.steps) for t in trajectories) >= config.rollout.steps_per_iteration
 
 
 def test_recomputed_activations_change_nothing(checkpoint: Checkpoint, tmp_path: Path) -> None:

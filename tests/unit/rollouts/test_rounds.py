@@ -1,0 +1,128 @@
+"""Rounds of whole episodes, in groups that start from one seed."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from forethought.environments.contract import Advice
+from forethought.environments.vector import InProcessRunner
+from forethought.policies.contract import GenerationRequest, GenerationResult
+from forethought.prompts.answers import write_answer
+from forethought.prompts.choice import make_prompter
+from forethought.rollouts.collector import AnswerSettings, Collected, Collector
+from forethought.rollouts.seeding import Split, episode_seed
+from forethought.types import Completion, FinishReason, Message, Prompt
+from tests.unit.environments.troublesome_world import TroublesomeWorld
+
+RUN_SEED = 3
+
+
+class Dice:
+    """Answers "end" one time in three, by the request's own randomness; otherwise `other`."""
+
+    version = 0
+
+    def __init__(self, other: str = "add") -> None:
+        self._other = other
+        self._asked: list[GenerationRequest] = []
+
+    def prompt(self, messages: Sequence[Message]) -> Prompt:
+        return Prompt(messages=tuple(messages), token_ids=(1,))
+
+    def submit(self, request: GenerationRequest) -> None:
+        self._asked.append(request)
+
+    def advance(self) -> list[GenerationResult]:
+        """One at a time, the last that asked first."""
+        request = self._asked.pop()
+        thrown = np.random.Generator(np.random.Philox(key=request.seed)).random()
+        action = "end" if thrown < 1 / 3 else self._other
+        text = write_answer(Advice(action, ()), "action_only")
+        completion = Completion((), (), (), text, FinishReason.STOP, temperature=1.0)
+        return [GenerationResult(request.key, completion, None)]
+
+
+def collector(
+    *, slots: int = 6, first_slot: int = 0, group_size: int = 3, other: str = "add"
+) -> Collector:
+    """Some of six slots."""
+    prompter = make_prompter(
+        "Count", TroublesomeWorld.actions, answer_format="action_only", wording="short"
+    )
+    return Collector(
+        environment_id="Count",
+        runner=InProcessRunner(TroublesomeWorld, slots),
+        policy=Dice(other),
+        prompter=prompter,
+        settings=AnswerSettings(8, 1.0, "penalise"),
+        split=Split.TRAINING,
+        run_seed=RUN_SEED,
+        group_size=group_size,
+        first_slot=first_slot,
+        total_slots=6,
+    )
+
+
+def played(collected: Collected) -> list[tuple[int, list[str]]]:
+    """Seed and actions of each episode."""
+    return [
+        (trajectory.seed, [step.action.action for step in trajectory.steps])
+        for trajectory in collected.trajectories
+    ]
+
+
+def seed_of(group: int) -> int:
+    return episode_seed(Split.TRAINING, RUN_SEED, group)
+
+
+def test_one_whole_episode_per_slot() -> None:
+    collected = collector().collect_round()
+    assert len(collected.trajectories) == len(collected.episodes) == 6
+    assert all(t.is_finished and t.first_step == 0 for t in collected.trajectories)
+    assert [episode.number for episode in collected.episodes] == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("group_size", "groups"),
+    [
+        pytest.param(1, [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]], id="each its own"),
+        pytest.param(3, [[0, 0, 0, 1, 1, 1], [2, 2, 2, 3, 3, 3]], id="two of three"),
+        pytest.param(6, [[0] * 6, [1] * 6], id="all together"),
+    ],
+)
+def test_neighbouring_slots_share_a_seed(group_size: int, groups: list[list[int]]) -> None:
+    ours = collector(group_size=group_size)
+    for numbers in groups:
+        seeds = [trajectory.seed for trajectory in ours.collect_round().trajectories]
+        assert seeds == [seed_of(number) for number in numbers]
+
+
+def test_the_answers_of_a_group_are_drawn_apart() -> None:
+    lengths = [len(actions) for _, actions in played(collector(group_size=6).collect_round())]
+    assert len(set(lengths)) > 1
+
+
+def test_a_restored_collector_plays_the_next_round() -> None:
+    whole = collector()
+    whole.collect_round()
+    again = collector()
+    again.restore(whole.cursors())
+    assert played(again.collect_round()) == played(whole.collect_round())
+
+
+def test_two_processes_play_what_one_does() -> None:
+    halves = [collector(slots=3, first_slot=first) for first in (0, 3)]
+    whole = collector()
+    for _ in range(2):
+        parts = [played(half.collect_round()) for half in halves]
+        assert [*parts[0], *parts[1]] == played(whole.collect_round())
+
+
+def test_an_episode_that_is_given_up_is_not_made_up_for() -> None:
+    collected = collector(other="raise").collect_round()
+    failed = [trajectory for trajectory in collected.trajectories if trajectory.failure]
+    assert 0 < len(failed) < 6
+    assert len(collected.trajectories) == 6
+    assert len(collected.episodes) == 6 - len(failed)
+    assert [t.seed for t in collected.trajectories] == [seed_of(0)] * 3 + [seed_of(1)] * 3
