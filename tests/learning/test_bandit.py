@@ -118,8 +118,7 @@ def test_it_learns(imitator: Path, tmp_path: Path, changes: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("advantage", ["rloo", "grpo", "dr_grpo", "reinforce_plus_plus", "gigpo"])
 def test_it_learns_without_a_critic(imitator: Path, tmp_path: Path, advantage: str) -> None:
-    """With 16 starts an iteration instead of 128, steps are smaller: a letter that is lost
-    before its group was ever right is not found again."""
+    """An iteration has 16 starts instead of 128: smaller steps, and more of them."""
     before, after = learn(
         imitator,
         tmp_path / "ppo",
