@@ -18,7 +18,12 @@ from forethought.environments.cards.dynamic_programming import (
 )
 from forethought.environments.cards.ez_points import partners
 from forethought.environments.cards.number_line import Position, moved
-from forethought.environments.cards.points24 import points24_rules, solvable_deals
+from forethought.environments.cards.points24 import (
+    Deals,
+    is_dealt,
+    points24_rules,
+    solvable_deals,
+)
 from forethought.environments.cards.solver import is_solvable, solutions
 
 
@@ -28,6 +33,24 @@ def test_points24_with_faces_as_ten() -> None:
     assert solvable[1:] == (566, 715)
     assert solvable.share == pytest.approx(0.7309267882777, abs=1e-12)
     assert make_environment("Points24").ceiling.success_rate == solvable.share
+
+
+def test_points24_split() -> None:
+    """Every set of values is dealt in one part; solvable ones add up to the whole game's."""
+    rules = points24_rules("paper", faces_as_ten=True)
+    seen, unseen = solvable_deals(rules, "seen"), solvable_deals(rules, "unseen")
+    assert seen[1:] == (466, 593)
+    assert unseen[1:] == (100, 122)
+    shares = {"seen": _share_of_deals("seen"), "unseen": _share_of_deals("unseen")}
+    assert shares["seen"] + shares["unseen"] == pytest.approx(1)
+    won = shares["seen"] * seen.share + shares["unseen"] * unseen.share
+    assert won == pytest.approx(solvable_deals(rules).share)
+
+
+def _share_of_deals(deals: Deals) -> float:
+    values = [min(rank, 10) for rank in range(1, 14)]
+    dealt = sum(is_dealt(tuple(sorted(deal)), deals) for deal in product(values, repeat=4))
+    return dealt / 13**4
 
 
 def test_points24_weights_are_the_share_of_deals_counted_one_by_one() -> None:

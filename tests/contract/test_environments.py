@@ -21,6 +21,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("EZPoints", {"image_size": 64, "rules": "reference"}),
     ("Points24", {}),
     ("Points24", {"image_size": 64, "faces_as_ten": False}),
+    ("Points24", {"image_size": 64, "deals": "unseen"}),
     ("Blackjack", {}),
     ("Blackjack", {"image_size": 64, "natural": True}),
     ("Blackjack", {"image_size": 48, "rules": "reference"}),

@@ -53,6 +53,7 @@ POINTS24 = EnvironmentSpec(
         RULES,
         IMAGE_SIZE,
         Option("faces_as_ten", True, "True or False", "J, Q and K count 10, else 11, 12, 13"),
+        Option("deals", "all", "all, seen or unseen", "a fifth of the sets of values is unseen"),
         RENDER_MODE,
     ),
 )

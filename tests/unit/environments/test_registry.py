@@ -121,6 +121,7 @@ def test_documented_options_are_the_constructor_s(name: str) -> None:
         ("EZPoints", {"rules": None}, "rules is None — expected paper or reference"),
         ("EZPoints", {"image_size": 2000}, "image_size is 2000 — expected"),
         ("Points24", {"faces_as_ten": "yes"}, "faces_as_ten is 'yes' — expected True or False"),
+        ("Points24", {"deals": "new"}, "deals is 'new' — expected all, seen or unseen"),
         ("Points24", {"image_size": "64"}, "image_size is '64' — expected"),
         ("Blackjack", {"natural": 1}, "natural is 1 — expected True or False"),
         ("Bandit", {"arms": 1}, "arms is 1 — expected a whole number from 2 to 26"),
