@@ -17,13 +17,8 @@ from tempfile import TemporaryDirectory
 from tokenizers import ByteLevelBPETokenizer
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from forethought.config import (
-    ComputeConfig,
-    EnvironmentConfig,
-    OptimizerConfig,
-    PromptConfig,
-    SFTConfig,
-)
+from forethought.config import SFTConfig
+from forethought.config_parts import ComputeConfig, EnvironmentConfig, OptimizerConfig, PromptConfig
 from forethought.evaluation.evaluate import EvaluationSettings, evaluate
 from forethought.policies.huggingface import load_policy
 from forethought.rollouts.world import World, open_world

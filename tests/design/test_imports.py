@@ -17,32 +17,38 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "forethought"
 
+SETTINGS = ("config_parts", "config")
+
 ROOMS: dict[str, set[str]] = {
     "types": set(),
     "errors": set(),
     "durable": set(),
-    "config": {"errors"},
-    "config_file": {"config", "errors"},
+    "config_parts": {"errors"},
+    "config": {"errors", "config_parts"},
+    "config_file": {*SETTINGS, "errors"},
     "environments": {"types", "errors"},
     "losses": set(),
     "targets": {"types"},
-    "prompts": {"types", "config", "environments"},
-    "policies": {"types", "errors", "config", "losses"},
-    "rollouts": {"types", "errors", "config", "durable", "environments", "prompts", "policies"},
+    "prompts": {"types", *SETTINGS, "environments"},
+    "policies": {"types", "errors", *SETTINGS, "losses"},
+    "rollouts": {"types", "errors", *SETTINGS, "durable", "environments", "prompts", "policies"},
     "runs": {"types", "errors", "durable"},
     "training": {
-        *("types", "errors", "config", "config_file", "environments"),
+        *("types", "errors", *SETTINGS, "config_file", "environments"),
         *("losses", "targets", "prompts", "policies", "rollouts", "runs"),
     },
-    "evaluation": {"types", "errors", "config", "environments", "prompts", "policies", "rollouts"},
-    "reports": {"types", "errors", "config", "config_file", "rollouts", "runs", "evaluation"},
+    "evaluation": {
+        *("types", "errors", *SETTINGS),
+        *("environments", "prompts", "policies", "rollouts"),
+    },
+    "reports": {"types", "errors", *SETTINGS, "config_file", "rollouts", "runs", "evaluation"},
     "bench": {
-        *("types", "config", "environments", "prompts", "policies"),
+        *("types", *SETTINGS, "environments", "prompts", "policies"),
         *("rollouts", "runs", "training"),
     },
-    "studies": {"errors", "config", "config_file", "runs", "evaluation", "reports"},
+    "studies": {"errors", *SETTINGS, "config_file", "runs", "evaluation", "reports"},
     "cli": {
-        *("types", "errors", "config", "config_file", "environments", "policies"),
+        *("types", "errors", *SETTINGS, "config_file", "environments", "policies"),
         *("rollouts", "runs", "training", "evaluation", "reports", "bench", "studies"),
     },
 }
@@ -50,7 +56,8 @@ ROOMS: dict[str, set[str]] = {
 of them only these."""
 
 WITHOUT_TORCH = {
-    *("types", "errors", "durable", "config", "config_file", "environments", "prompts", "runs"),
+    *("types", "errors", "durable", *SETTINGS, "config_file"),
+    *("environments", "prompts", "runs"),
 }
 """A world, a prompt or a run folder is read in milliseconds, and by those who have no torch."""
 HEAVY = {"torch", "transformers", "peft", "accelerate"}

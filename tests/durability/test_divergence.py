@@ -7,7 +7,7 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from forethought.config import OptimizerConfig
+from forethought.config_parts import OptimizerConfig
 from forethought.errors import DivergenceError
 from forethought.training.optim import Updater
 
@@ -54,5 +54,6 @@ def test_a_gradient_that_is_no_number_is_refused(factor: float, shown: str, posi
 
 def moments_of(updater: Updater) -> list[Tensor]:
     """What Adam remembers."""
-    states = [updater.optimizer.state[p] for p in updater.trained.values()]
+    (adam,) = updater.optimizers
+    states = [adam.state[p] for p in updater.trained.values()]
     return [s[key].clone() for s in states for key in ("exp_avg", "exp_avg_sq", "step")]

@@ -13,7 +13,7 @@ import pytest
 from forethought.runs.metrics import read_metrics
 from tests.durability.commands import TIMEOUT_S, Strike, pause, run, start
 from tests.durability.comparison import assert_same_run
-from tests.durability.conftest import PPO_ITERATIONS, SFT, resumed
+from tests.durability.conftest import PPO_ITERATIONS, SFT, resumed, trained
 
 pytestmark = pytest.mark.slow
 
@@ -82,6 +82,21 @@ def test_ppo_killed_at_ten_random_moments(ppo: str, whole_ppo: Path, tmp_path: P
 def test_sft_killed_at_three_random_moments(whole_sft: Path, tmp_path: Path) -> None:
     kill_and_resume(SFT, tmp_path / "sft", moments(1, 3, 10))
     assert_same_run(tmp_path / "sft", whole_sft)
+
+
+def test_sft_by_muon_killed_at_three_random_moments(tmp_path: Path) -> None:
+    words = f"{SFT} --optimizer.algorithm muon"
+    whole = trained(words, tmp_path / "whole")
+    kill_and_resume(words, tmp_path / "sft", moments(4, 3, 10))
+    assert_same_run(tmp_path / "sft", whole)
+
+
+def test_ppo_in_groups_killed_at_three_random_moments(ppo: str, tmp_path: Path) -> None:
+    """Rounds of whole episodes: what a slot plays next is not what it would play in turn."""
+    words = f"{ppo} --advantage gigpo --group-size 4"
+    whole = trained(words, tmp_path / "whole")
+    kill_and_resume(words, tmp_path / "ppo", moments(2, 3, PPO_ITERATIONS))
+    assert_same_run(tmp_path / "ppo", whole)
 
 
 def test_ppo_killed_without_its_worker_processes(ppo: str, whole_ppo: Path, tmp_path: Path) -> None:

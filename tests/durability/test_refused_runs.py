@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from forethought.cli.main import main
-from forethought.config import EnvironmentConfig, SFTConfig
+from forethought.config import SFTConfig
 from forethought.config_file import dump_config
+from forethought.config_parts import EnvironmentConfig
 from forethought.runs.checkpoints import write_checkpoint
 from forethought.runs.run_folder import RunFolder
 

@@ -15,14 +15,13 @@ import numpy as np
 import pytest
 import torch
 
-from forethought.config import (
+from forethought.config import PPOConfig, SFTConfig
+from forethought.config_parts import (
     ComputeConfig,
     EnvironmentConfig,
     OptimizerConfig,
-    PPOConfig,
     PromptConfig,
     RolloutConfig,
-    SFTConfig,
 )
 from forethought.environments.contract import Advice, Environment
 from forethought.prompts.answers import write_answer

@@ -12,13 +12,8 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from forethought.bench.contract import BenchmarkResult
-from forethought.config import (
-    ComputeConfig,
-    OptimizerConfig,
-    PPOConfig,
-    RolloutConfig,
-    SFTConfig,
-)
+from forethought.config import PPOConfig, SFTConfig
+from forethought.config_parts import ComputeConfig, OptimizerConfig, RolloutConfig
 from forethought.training.ppo import train_ppo
 from forethought.training.sft import train_sft
 

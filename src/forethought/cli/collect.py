@@ -15,7 +15,7 @@ from forethought.cli.players import SCRIPTED, Player, model_player, scripted_pla
 from forethought.cli.progress import progress_bar
 from forethought.cli.settings import describe, read_settings
 from forethought.cli.tally import Tally
-from forethought.config import EnvironmentConfig, PromptConfig, require
+from forethought.config_parts import EnvironmentConfig, PromptConfig, require
 from forethought.errors import ConfigError, StorageError
 from forethought.rollouts.store import read_shard, write_shard
 from forethought.runs.run_folder import write_text

@@ -13,7 +13,7 @@ from forethought.cli.models import Source, find_source, open_player, require_wor
 from forethought.cli.progress import progress_bar
 from forethought.cli.settings import describe, read_settings
 from forethought.cli.tables import evaluation_table
-from forethought.config import EnvironmentConfig, PromptConfig
+from forethought.config_parts import EnvironmentConfig, PromptConfig
 from forethought.evaluation.evaluate import Evaluated, EvaluationSettings
 from forethought.evaluation.evaluate import evaluate as play_held_out
 from forethought.evaluation.results import Evaluation

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from forethought.cli.flags import value_of
-from forethought.config import EnvironmentConfig, PPOConfig, PromptConfig
+from forethought.config import PPOConfig
 from forethought.config_file import AnyConfig, load_any_config
+from forethought.config_parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError, UnknownNameError
 from forethought.policies.contract import Policy
 from forethought.rollouts.world import World, open_world

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from forethought.cli.libraries import load_quietly
 from forethought.cli.models import Source, open_player
-from forethought.config import EnvironmentConfig, PromptConfig
+from forethought.config_parts import EnvironmentConfig, PromptConfig
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.scripted import expert_answer, play, random_answer
 from forethought.rollouts.seeding import Split, answer_seed, episode_seed

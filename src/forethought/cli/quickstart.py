@@ -12,8 +12,9 @@ from forethought.cli.flags import Switch
 from forethought.cli.interrupts import continued_by
 from forethought.cli.libraries import load_quietly
 from forethought.cli.tables import evaluation_table
-from forethought.config import ComputeConfig, OptimizerConfig, PPOConfig, RolloutConfig, SFTConfig
+from forethought.config import PPOConfig, SFTConfig
 from forethought.config_file import AnyConfig, dump_config
+from forethought.config_parts import ComputeConfig, OptimizerConfig, RolloutConfig
 from forethought.errors import RunFolderError
 from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.evaluation.results import Evaluation

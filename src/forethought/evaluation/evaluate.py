@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forethought.config import AnswerFormat, require
+from forethought.config_parts import AnswerFormat, require
 from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange, summarise
 from forethought.policies.contract import Policy
 from forethought.rollouts.collector import AnswerSettings, Collector

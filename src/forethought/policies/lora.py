@@ -13,7 +13,7 @@ from torch import nn
 from transformers import PreTrainedModel
 from transformers.pytorch_utils import Conv1D
 
-from forethought.config import LoraConfig
+from forethought.config_parts import LoraConfig
 from forethought.errors import ConfigError
 
 # Looked for in a layer's path, in this order; what matches none is the language model.

@@ -5,7 +5,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection
 
-from forethought.config import AnswerFormat
+from forethought.config_parts import AnswerFormat
 from forethought.environments.contract import Advice
 from forethought.types import Completion, ParsedAction, ParseFailure, Span
 

@@ -1,6 +1,6 @@
 """Which wording belongs to which world."""
 
-from forethought.config import AnswerFormat
+from forethought.config_parts import AnswerFormat
 from forethought.prompts.cards import GAMES, CardsPrompter, Wording
 from forethought.prompts.contract import Prompter
 from forethought.prompts.plain import PlainPrompter

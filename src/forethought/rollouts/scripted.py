@@ -5,7 +5,7 @@ from time import perf_counter
 
 import numpy as np
 
-from forethought.config import AnswerFormat
+from forethought.config_parts import AnswerFormat
 from forethought.environments.contract import Environment
 from forethought.prompts.answers import parse_answer, write_answer
 from forethought.prompts.contract import Prompter

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from forethought.config import EnvironmentConfig, PromptConfig
+from forethought.config_parts import EnvironmentConfig, PromptConfig
 from forethought.environments import find_environment, make_environment
 from forethought.environments.contract import Ceiling, Environment
 from forethought.environments.vector import InProcessRunner, Runner, SubprocessRunner

@@ -7,7 +7,8 @@ from pathlib import Path
 import forethought
 
 SOURCES = (
-    *("types.py", "config.py", "environments", "prompts", "policies", "rollouts"),
+    *("types.py", "config.py", "config_parts.py"),
+    *("environments", "prompts", "policies", "rollouts"),
     *("targets", "losses", "training", "evaluation"),
 )
 """What decides the numbers. Commands, reports, benchmarks and studies only show them."""

@@ -19,8 +19,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from forethought.config import require
 from forethought.config_file import Setting, load_record
+from forethought.config_parts import require
 from forethought.errors import ConfigError
 
 STUDY_VERSION = 1

@@ -1,14 +1,14 @@
 """One optimiser step from many micro-batches, on one process or on several."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from accelerate import Accelerator
 from accelerate.utils import broadcast
 from torch import Tensor, nn
 
-from forethought.config import OptimizerConfig
+from forethought.config_parts import OptimizerConfig
 from forethought.errors import DivergenceError
 
 
@@ -31,6 +31,49 @@ def learning_rate_factor(step: int, *, total_steps: int, config: OptimizerConfig
 
 VALUE_HEAD = "value_head."
 """Prefix of the critic's own parameters."""
+
+_NOT_INSIDE = ("embed", "lm_head", VALUE_HEAD)
+"""Matrices with these in their names are tables of vectors, or the critic's: not for Muon."""
+_BESIDE_MUON = 0.5
+"""Adam's rate as a multiple of Muon's: docs/experiments.md."""
+
+
+def make_optimizers(
+    trained: Mapping[str, Tensor], config: OptimizerConfig, critic_learning_rate: float
+) -> list[torch.optim.Optimizer]:
+    """One optimiser, or Muon and one for what Muon is not made for.
+
+    Muon: Jordan 2024, with the step sizes of Liu et al. 2025, Eq. 4 (0.2 √max(rows, columns)),
+    so that a rate that suits Adam suits it. Every group's "highest" is the rate that its
+    schedule starts from.
+
+    Args:
+        trained: parameters by their names.
+        config: the rate of the model.
+        critic_learning_rate: that of the value head.
+    """
+    rate, optimizers = config.learning_rate, list[torch.optim.Optimizer]()
+    matrices = [p for n, p in trained.items() if config.algorithm == "muon" and is_for_muon(n, p)]
+    if matrices:
+        group = {"params": matrices, "highest": rate}
+        optimizers.append(
+            torch.optim.Muon([group], lr=rate, weight_decay=0.0, adjust_lr_fn="match_rms_adamw")
+        )
+        rate *= _BESIDE_MUON
+    taken = {id(matrix) for matrix in matrices}
+    rest = {n: p for n, p in trained.items() if id(p) not in taken}
+    head = [p for n, p in rest.items() if n.startswith(VALUE_HEAD)]
+    body = [p for n, p in rest.items() if not n.startswith(VALUE_HEAD)]
+    groups = [{"params": body, "highest": rate}, {"params": head, "highest": critic_learning_rate}]
+    filled = [group for group in groups if group["params"]]
+    if filled:
+        optimizers.append(torch.optim.Adam(filled, lr=rate, eps=config.epsilon, fused=True))
+    return optimizers
+
+
+def is_for_muon(name: str, parameter: Tensor) -> bool:
+    """Whether a parameter is a matrix inside a layer."""
+    return parameter.ndim == 2 and not any(part in name for part in _NOT_INSIDE)
 
 
 class Updater:
@@ -55,16 +98,12 @@ class Updater:
         self._config = config
         self._total_steps = total_steps
         self.trained = {n: p for n, p in module.named_parameters() if p.requires_grad}
-        head = [p for n, p in self.trained.items() if n.startswith(VALUE_HEAD)]
-        body = [p for n, p in self.trained.items() if not n.startswith(VALUE_HEAD)]
-        groups = [{"params": body}, {"params": head}] if head else [{"params": body}]
-        self._rates = [config.learning_rate, critic_learning_rate or config.learning_rate]
-        optimizer = torch.optim.Adam(
-            groups, lr=config.learning_rate, eps=config.epsilon, fused=True
+        optimizers = make_optimizers(
+            self.trained, config, critic_learning_rate or config.learning_rate
         )
         # Not as for training, which would wrap it: gradients are added up below, once per step.
         self.module = accelerator.prepare_model(module, evaluation_mode=True)
-        self.optimizer = accelerator.prepare_optimizer(optimizer)
+        self.optimizers = [accelerator.prepare_optimizer(one) for one in optimizers]
         if accelerator.num_processes > 1:
             # Weights that a model's files lack were drawn by each process for itself.
             broadcast([parameter.data for parameter in module.parameters()])
@@ -89,8 +128,8 @@ class Updater:
         factor = learning_rate_factor(
             self.steps, total_steps=self._total_steps, config=self._config
         )
-        for group, rate in zip(self.optimizer.param_groups, self._rates, strict=False):
-            group["lr"] = rate * factor
+        for group in (group for one in self.optimizers for group in one.param_groups):
+            group["lr"] = group["highest"] * factor
         for loss in losses:
             self._accelerator.backward(loss())
         self._share_gradients()
@@ -105,8 +144,9 @@ class Updater:
                 f"{norm}, expected a number — start another run with a lower "
                 f"optimizer.learning_rate than {self._config.learning_rate:g}"
             )
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        for optimizer in self.optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
         self.steps += 1
         return norm
 

@@ -14,7 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from forethought.config import PPOConfig, require
+from forethought.config import PPOConfig
+from forethought.config_parts import require
 from forethought.environments.vector import Runner
 from forethought.errors import OffPolicyError
 from forethought.losses.masked_mean import masked_mean

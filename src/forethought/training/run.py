@@ -14,8 +14,8 @@ from accelerate import Accelerator
 from accelerate.utils import DistributedType, gather_object
 from tqdm import tqdm
 
-from forethought.config import ComputeConfig, OptimizerConfig
 from forethought.config_file import AnyConfig, dump_config
+from forethought.config_parts import ComputeConfig, OptimizerConfig
 from forethought.errors import ConfigError
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.rollouts.slot import Cursor

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import torch
 
-from forethought.config import LoraConfig, PPOConfig, SFTConfig
+from forethought.config import PPOConfig, SFTConfig
+from forethought.config_parts import LoraConfig
 from forethought.policies.actor_critic import ValueHead
 from forethought.policies.huggingface import HuggingFacePolicy, load_value_head
 from forethought.policies.loading import LoadedModel, load_pretrained

@@ -1,7 +1,7 @@
 """Everything that must survive a kill, as files: weights, optimiser, randomness, progress."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
+from torch.optim import Optimizer
 
 from forethought.errors import CheckpointError
 from forethought.policies.huggingface import HuggingFacePolicy
@@ -99,34 +100,45 @@ def load_optimizer(checkpoint: Path, updater: Updater, progress: Progress) -> No
         CheckpointError: the checkpoint trained other parameters than this run does.
     """
     saved = load_file(checkpoint / _OPTIMIZER)
-    expected = {f"{name}/exp_avg" for name in updater.trained}
-    found = {key for key in saved if key.endswith("/exp_avg")}
-    if expected != found:
-        example = sorted(expected ^ found)[0].removesuffix("/exp_avg")
+    expected = set(_optimizer_tensors(updater))
+    if expected != set(saved):
+        example = sorted(expected ^ set(saved))[0].rsplit("/", 1)[0]
         raise CheckpointError(
             f"{checkpoint}: trained other parameters than this run, {example} for one — "
             "resume with the settings that the run was started with"
         )
-    for name, parameter in updater.trained.items():
-        updater.optimizer.state[parameter] = {
-            key: saved[f"{name}/{key}"].to("cpu" if key == "step" else parameter.device)
-            for key in ("step", "exp_avg", "exp_avg_sq")
-        }
+    for optimizer in updater.optimizers:
+        for name, parameter in _named(updater, optimizer):
+            optimizer.state[parameter] = {
+                key: saved[f"{name}/{key}"].to("cpu" if key == "step" else parameter.device)
+                for key in _fresh_state(optimizer, parameter)
+            }
     updater.steps = progress.updates
 
 
 def _optimizer_tensors(updater: Updater) -> dict[str, Tensor]:
+    """What the optimisers remember; what they start with, where there was no gradient yet (a
+    vision tower in a world of text)."""
     return {
         f"{name}/{key}": tensor
-        for name, parameter in updater.trained.items()
-        for key, tensor in _adam_state(updater, parameter).items()
+        for optimizer in updater.optimizers
+        for name, parameter in _named(updater, optimizer)
+        for key, tensor in (
+            optimizer.state.get(parameter) or _fresh_state(optimizer, parameter)
+        ).items()
     }
 
 
-def _adam_state(updater: Updater, parameter: Tensor) -> dict[str, Tensor]:
-    """What Adam remembers of a parameter; what it starts with, where there was no gradient
-    yet (a vision tower in a world of text)."""
-    return updater.optimizer.state.get(parameter) or {
+def _named(updater: Updater, optimizer: Optimizer) -> Iterator[tuple[str, Tensor]]:
+    mine = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    return ((name, p) for name, p in updater.trained.items() if id(p) in mine)
+
+
+def _fresh_state(optimizer: Optimizer, parameter: Tensor) -> dict[str, Tensor]:
+    """Of Muon or of Adam, before the first step."""
+    if "ns_steps" in optimizer.param_groups[0]:
+        return {"momentum_buffer": torch.zeros_like(parameter)}
+    return {
         "step": torch.tensor(0.0),
         "exp_avg": torch.zeros_like(parameter),
         "exp_avg_sq": torch.zeros_like(parameter),

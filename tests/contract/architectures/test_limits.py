@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from forethought.config import LoraConfig
+from forethought.config_parts import LoraConfig
 from forethought.errors import ConfigError, ForethoughtError, PolicyError
 from forethought.policies.batching import Example
 from forethought.policies.huggingface import HuggingFacePolicy, load_policy

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from forethought.config import LoraConfig
+from forethought.config_parts import LoraConfig
 from forethought.errors import ConfigError
 from forethought.policies.batching import Example
 from forethought.policies.huggingface import HuggingFacePolicy, load_policy

@@ -11,14 +11,13 @@ import pytest
 from accelerate.state import AcceleratorState
 from safetensors.torch import load_file
 
-from forethought.config import (
+from forethought.config import PPOConfig, SFTConfig
+from forethought.config_parts import (
     ComputeConfig,
     EnvironmentConfig,
     LoraConfig,
     OptimizerConfig,
-    PPOConfig,
     RolloutConfig,
-    SFTConfig,
 )
 from forethought.policies.loading import load_pretrained
 from forethought.rollouts.store import read_shards

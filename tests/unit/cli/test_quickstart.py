@@ -12,8 +12,9 @@ import pytest
 from forethought.cli import quickstart
 from forethought.cli.interrupts import Interrupt
 from forethought.cli.quickstart import Quickstart, ppo_config, sft_config
-from forethought.config import PPOConfig, RolloutConfig, SFTConfig
+from forethought.config import PPOConfig, SFTConfig
 from forethought.config_file import load_config
+from forethought.config_parts import RolloutConfig
 from tests.unit.cli.terminal import Type
 
 CONFIGS = Path(__file__).parents[3] / "configs"

@@ -10,7 +10,7 @@ import tyro
 from forethought.cli.commands import COMMANDS
 from forethought.cli.flags import Flag, Switch, flags_of, value_of
 from forethought.cli.settings import read_settings, settings_type
-from forethought.config import RolloutConfig
+from forethought.config_parts import RolloutConfig
 from forethought.errors import ConfigError
 from tests.unit.cli.terminal import Type
 

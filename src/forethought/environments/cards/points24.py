@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium import spaces
 
 from forethought.environments.cards.canvas import MAX_SIZE, MIN_SIZE
-from forethought.environments.cards.deck import ACE, KING, TEN, Card, draw_card
+from forethought.environments.cards.deck import ACE, KING, TEN, draw_card
 from forethought.environments.cards.formula_game import (
     FormulaGame,
     FormulaRules,
