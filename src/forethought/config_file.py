@@ -20,12 +20,13 @@ from typing import Any, NamedTuple, TypeVar, cast
 import yaml
 
 from forethought.config import PPOConfig, SFTConfig
+from forethought.config_cnn import CNNConfig
 from forethought.errors import ConfigError
 
 CONFIG_VERSION = 1
-ALGORITHMS = {"sft": SFTConfig, "ppo": PPOConfig}
-AnyConfig = SFTConfig | PPOConfig
-ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig)
+ALGORITHMS = {"sft": SFTConfig, "ppo": PPOConfig, "cnn": CNNConfig}
+AnyConfig = SFTConfig | PPOConfig | CNNConfig
+ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig)
 RecordT = TypeVar("RecordT")
 
 

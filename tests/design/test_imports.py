@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "forethought"
 
-SETTINGS = ("config_parts", "config")
+SETTINGS = ("config_parts", "config", "config_cnn")
 
 ROOMS: dict[str, set[str]] = {
     "types": set(),
@@ -25,6 +25,7 @@ ROOMS: dict[str, set[str]] = {
     "durable": set(),
     "config_parts": {"errors"},
     "config": {"errors", "config_parts"},
+    "config_cnn": {"config_parts"},
     "config_file": {*SETTINGS, "errors"},
     "environments": {"types", "errors"},
     "losses": set(),

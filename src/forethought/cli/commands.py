@@ -41,6 +41,12 @@ COMMANDS = (
         defaults="forethought.cli.train:ppo_defaults",
     ),
     Command(
+        "train cnn",
+        "forethought.cli.train:train_cnn",
+        "The baseline without words: a small network that sees and acts.",
+        defaults="forethought.cli.train:cnn_defaults",
+    ),
+    Command(
         "evaluate",
         "forethought.cli.evaluate:evaluate",
         "Play held-out episodes; compare with chance, expert and ceiling.",

@@ -10,6 +10,7 @@ from forethought.config_file import AnyConfig, load_any_config
 from forethought.config_parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError, UnknownNameError
 from forethought.policies.contract import Policy
+from forethought.rollouts.pictured import open_pictured_world
 from forethought.rollouts.world import World, open_world
 from forethought.runs.checkpoints import newest_checkpoint
 from forethought.runs.run_folder import RunFolder
@@ -82,9 +83,15 @@ def open_player(
     Raises:
         ForethoughtError: a model, world or option that is not there.
     """
+    from forethought.policies.cnn import is_cnn, load_cnn
     from forethought.policies.huggingface import load_policy
     from forethought.policies.loading import LoadedModel
 
+    if is_cnn(Path(source.model)):
+        agent = load_cnn(Path(source.model))
+        seen = open_pictured_world(environment, default_image_size=agent.shape.height)
+        agent.require_actions(seen.actions)
+        return agent, seen.world
     policy = load_policy(source.model, slots=slots)
     size = LoadedModel(policy.module.model, policy.processor).preferred_image_size
     return policy, open_world(environment, prompt, default_image_size=size)

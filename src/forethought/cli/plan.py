@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from forethought.cli.plan_cnn import check_cnn, plan_cnn
 from forethought.config import PPOConfig, SFTConfig
+from forethought.config_cnn import CNNConfig
 from forethought.config_file import AnyConfig
 from forethought.errors import ConfigError
 from forethought.policies.encoding import Encoder
@@ -53,6 +55,8 @@ def make_plan(config: AnyConfig) -> list[str]:
     Raises:
         ForethoughtError: a world, model or data set that is not there: as training would.
     """
+    if isinstance(config, CNNConfig):
+        return plan_cnn(config)
     world, outline = _outline(config)
     loaded = outline or _adapted(make_tiny(texts_of(world, config), seed=config.seed), config)
     model = _measure(loaded)
@@ -72,6 +76,9 @@ def check(config: AnyConfig) -> None:
         ForethoughtError: a world, option, model, part of a model or data set that is not
             there, or a model that cannot read what the world shows.
     """
+    if isinstance(config, CNNConfig):
+        check_cnn(config)
+        return
     world, loaded = _outline(config)
     if isinstance(config, SFTConfig) and config.data is not None:
         next(iter(_stored(config.data)), None)
@@ -84,7 +91,7 @@ def check(config: AnyConfig) -> None:
             environment.close()
 
 
-def _outline(config: AnyConfig) -> tuple[World, LoadedModel | None]:
+def _outline(config: SFTConfig | PPOConfig) -> tuple[World, LoadedModel | None]:
     """World and model as training would open them, the weights left out; no model where it
     is made from nothing."""
     if config.model == TINY:
@@ -95,7 +102,7 @@ def _outline(config: AnyConfig) -> tuple[World, LoadedModel | None]:
     return world, _adapted(loaded, config)
 
 
-def _adapted(loaded: LoadedModel, config: AnyConfig) -> LoadedModel:
+def _adapted(loaded: LoadedModel, config: SFTConfig | PPOConfig) -> LoadedModel:
     if not config.lora.components or loaded.adapter is not None:
         return loaded
     with torch.device("meta"):
@@ -175,7 +182,7 @@ def _lengths(steps: Sequence[Step], encoder: Encoder) -> Lengths:
     return Lengths(sum(prompts) / len(steps), sum(answers) / len(steps))
 
 
-def _memory(config: AnyConfig, model: Model, lengths: Lengths) -> list[str]:
+def _memory(config: SFTConfig | PPOConfig, model: Model, lengths: Lengths) -> list[str]:
     """Bytes, roughly. What a layer keeps for its backward pass is about ten numbers per unit
     of its width and three per unit of its perceptron; the vocabulary's logits, their
     log-probabilities and gradients are three more per word, for answer tokens alone."""

@@ -16,6 +16,7 @@ from forethought.cli.interrupts import continued_by
 from forethought.cli.libraries import load_quietly
 from forethought.cli.tables import align
 from forethought.config import SFTConfig
+from forethought.config_cnn import CNNConfig
 from forethought.config_file import AnyConfig
 from forethought.errors import ConfigError, UnknownNameError
 from forethought.studies.cells import Plan, plan_study
@@ -83,7 +84,7 @@ def _run(plan: Plan, results: Path, only: Sequence[str]) -> list[Outcome]:
     from forethought.cli.plan import check
     from forethought.studies.results import write_results
     from forethought.studies.running import Work, run_cells
-    from forethought.training import ppo, sft
+    from forethought.training import cnn, ppo, sft
 
     def train(config: AnyConfig, existing: Literal["refuse", "resume"]) -> Path:
         """As `forethought train` does."""
@@ -92,6 +93,8 @@ def _run(plan: Plan, results: Path, only: Sequence[str]) -> list[Outcome]:
             check(config)
         if isinstance(config, SFTConfig):
             return sft.train_sft(config, existing=existing)
+        if isinstance(config, CNNConfig):
+            return cnn.train_cnn(config, existing=existing)
         return ppo.train_ppo(config, existing=existing)
 
     def after_cell() -> None:

@@ -1,4 +1,4 @@
-"""`forethought train sft|ppo`."""
+"""`forethought train sft|ppo|cnn`."""
 
 import dataclasses
 from collections.abc import Generator, Iterator, Sequence
@@ -13,13 +13,14 @@ from forethought.cli.flags import Switch, value_of
 from forethought.cli.interrupts import continued_by
 from forethought.cli.libraries import is_first_process, load_quietly
 from forethought.config import PPOConfig, SFTConfig
+from forethought.config_cnn import CNNConfig
 from forethought.config_file import AnyConfig, dump_config, load_config
 from forethought.errors import ConfigError
 from forethought.runs.checkpoints import list_checkpoints
 from forethought.runs.run_folder import RunFolder
 
 Existing = Literal["refuse", "resume", "overwrite"]
-ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig)
+ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig)
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,27 @@ def train_ppo(settings: Train[PPOConfig]) -> None:
         ppo.train_ppo(config, existing=settings.existing)
 
 
+def train_cnn(settings: Train[CNNConfig]) -> None:
+    """A small network that sees and acts, and says nothing: the baseline without words.
+
+    For worlds with a picture and a fixed list of actions. Its convolutions are made from
+    nothing; --model names a model whose vision tower sees for it instead.
+
+    Examples:
+      forethought train cnn --environment.id NumberLine --output runs/cnn
+      forethought train cnn --config configs/cards/cnn_ez_points.yaml --model runs/ez_points_sft
+      forethought train cnn --resume runs/cnn
+    """
+    config = _checked(settings)
+    if settings.dry_run:
+        _print_plan(config)
+        return
+    with _session("cnn", config, settings.existing):
+        from forethought.training import cnn
+
+        cnn.train_cnn(config, existing=settings.existing)
+
+
 def sft_defaults(words: Sequence[str]) -> Train[SFTConfig]:
     """Defaults of `train sft`: those of the file, or of the run, that was named."""
     return Train(_defaults(words, SFTConfig))
@@ -98,6 +120,11 @@ def sft_defaults(words: Sequence[str]) -> Train[SFTConfig]:
 def ppo_defaults(words: Sequence[str]) -> Train[PPOConfig]:
     """Defaults of `train ppo`, likewise."""
     return Train(_defaults(words, PPOConfig))
+
+
+def cnn_defaults(words: Sequence[str]) -> Train[CNNConfig]:
+    """Defaults of `train cnn`, likewise."""
+    return Train(_defaults(words, CNNConfig))
 
 
 def _defaults(words: Sequence[str], kind: type[ConfigT]) -> ConfigT:

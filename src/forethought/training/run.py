@@ -17,7 +17,7 @@ from tqdm import tqdm
 from forethought.config_file import AnyConfig, dump_config
 from forethought.config_parts import ComputeConfig, OptimizerConfig
 from forethought.errors import ConfigError
-from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.trainable import Trainable
 from forethought.rollouts.slot import Cursor
 from forethought.rollouts.store import write_shard
 from forethought.runs.checkpoints import (
@@ -87,7 +87,7 @@ class Run:
 
     def save(
         self,
-        policy: HuggingFacePolicy,
+        policy: Trainable,
         updater: Updater,
         *,
         step: int,
@@ -118,7 +118,7 @@ class Run:
 
     def make_updater(
         self,
-        policy: HuggingFacePolicy,
+        policy: Trainable,
         config: OptimizerConfig,
         *,
         total_steps: int,

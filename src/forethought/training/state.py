@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from forethought.errors import CheckpointError
-from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.trainable import Trainable
 from forethought.rollouts.slot import Cursor
 from forethought.runs.metrics import MetricsPosition
 from forethought.runs.sources import MODEL_DIR
@@ -47,7 +47,7 @@ class Progress:
 def save_state(
     folder: Path,
     *,
-    policy: HuggingFacePolicy,
+    policy: Trainable,
     updater: Updater,
     progress: Progress,
     randomness: Sequence[Mapping[str, Tensor]],

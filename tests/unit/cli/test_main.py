@@ -77,7 +77,7 @@ def test_the_version(type_: Type) -> None:
         ("evalute runs/ppo", "unknown command 'evalute' — did you mean `forethought evaluate`?"),
         ("train dppo", "unknown command 'train dppo' — did you mean `forethought train ppo`?"),
         ("ppo", "unknown command 'ppo' — did you mean `forethought train ppo`?"),
-        ("xyzzy", "unknown command 'xyzzy' — known: quickstart, train sft, train ppo, evaluate, "),
+        ("xyzzy", "unknown command 'xyzzy' — known: quickstart, train sft, train ppo, train cnn, "),
         ("--json envs", "unknown command '--json' — known: quickstart, "),
     ],
 )

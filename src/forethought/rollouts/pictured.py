@@ -1,0 +1,51 @@
+"""Worlds for agents without words: a picture, and a fixed list of actions."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.errors import ConfigError
+from forethought.prompts.bare import BarePrompter
+from forethought.rollouts.world import World, open_world
+
+
+class PicturedWorld(NamedTuple):
+    world: World
+    """Its prompter shows the observation and says nothing about it."""
+    actions: tuple[str, ...]
+    height: int
+    """Of the picture, in pixels."""
+    width: int
+    has_text: bool
+    """Whether its observations hold words as well."""
+
+
+def open_pictured_world(
+    config: EnvironmentConfig, *, default_image_size: int | None
+) -> PicturedWorld:
+    """Checks by playing the first moment of an episode that there is something to see.
+
+    Raises:
+        ConfigError: the world has no picture, or its actions are open text.
+        ForethoughtError: as `open_world`.
+    """
+    world = open_world(config, PromptConfig(), default_image_size=default_image_size)
+    sample = world.factory()
+    try:
+        observation = sample.restart(0)
+    finally:
+        sample.close()
+    if world.actions is None or observation.image is None:
+        lacks = "its actions are open text" if world.actions is None else "it has no picture"
+        raise ConfigError(
+            f"environment.id is {config.id!r}, but {lacks} — expected a world with a picture "
+            "and a fixed list of actions"
+        )
+    height, width = observation.image.shape[:2]
+    return PicturedWorld(
+        replace(world, prompter=BarePrompter()),
+        world.actions,
+        height,
+        width,
+        observation.text is not None,
+    )

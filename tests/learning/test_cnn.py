@@ -1,0 +1,52 @@
+"""The network without words learns where to look, and with a wrong loss does not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forethought.config_cnn import CNNConfig
+from forethought.config_parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    OptimizerConfig,
+    RolloutConfig,
+)
+from forethought.runs.metrics import read_metrics
+from forethought.training import cnn
+
+pytestmark = pytest.mark.slow
+
+CHANCE, BAR = 0.25, 0.9
+
+
+def success_after_training(output: Path) -> float:
+    """Of the last iteration, in which actions are still drawn."""
+    config = CNNConfig(
+        output=str(output),
+        total_steps=1536,
+        hidden_size=64,
+        epochs=4,
+        batch_size=32,
+        clip=0.2,
+        environment=EnvironmentConfig("tests.unit.training.corners:Corners"),
+        rollout=RolloutConfig(slots=32, steps_per_iteration=128, temperature=1.0),
+        optimizer=OptimizerConfig(learning_rate=1e-3, schedule="constant"),
+        compute=ComputeConfig(threads=1),
+    )
+    run = cnn.train_cnn(config)
+    return float(read_metrics(run / "metrics.jsonl").column("success_rate").values[-1])
+
+
+def test_it_finds_the_bright_corner(tmp_path: Path) -> None:
+    assert success_after_training(tmp_path / "run") > BAR
+
+
+def test_with_the_sign_wrong_it_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = cnn.clipped_policy_loss
+
+    def wrong(*, advantages: Any, **others: Any) -> Any:
+        return right(advantages=-advantages, **others)
+
+    monkeypatch.setattr(cnn, "clipped_policy_loss", wrong)
+    assert success_after_training(tmp_path / "run") < CHANCE

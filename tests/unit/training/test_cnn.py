@@ -1,0 +1,134 @@
+"""The network without words: what it takes, gives, keeps, and refuses."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from forethought.cli.evaluate import Evaluate, judge
+from forethought.config_cnn import CNNConfig
+from forethought.config_file import dump_config, load_any_config
+from forethought.config_parts import ComputeConfig, EnvironmentConfig, RolloutConfig
+from forethought.errors import ConfigError, PolicyError
+from forethought.evaluation.evaluate import EvaluationSettings
+from forethought.policies.cnn import CNNPolicy, Shape, load_cnn, make_cnn
+from forethought.policies.contract import GenerationRequest
+from forethought.policies.frozen import take_tower
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.tiny import TinySize, make_tiny
+from forethought.prompts.answers import parse_answer
+from forethought.training.cnn import make_policy, train_cnn
+from forethought.types import Message
+
+CORNERS = EnvironmentConfig("tests.unit.training.corners:Corners")
+SHAPE = Shape(actions=("+", "-", 'a"b'), height=36, width=40, text_length=4, hidden_size=8)
+
+
+def small(output: Path) -> CNNConfig:
+    """Three iterations of one update."""
+    return CNNConfig(
+        output=str(output),
+        total_steps=48,
+        hidden_size=8,
+        epochs=1,
+        batch_size=16,
+        checkpoint_every=1,
+        environment=CORNERS,
+        rollout=RolloutConfig(slots=4, steps_per_iteration=16, temperature=1.0),
+        compute=ComputeConfig(threads=1),
+    )
+
+
+def picture(brightness: int) -> np.ndarray:
+    return np.full((36, 40, 3), brightness, dtype=np.uint8)
+
+
+def asked(policy: CNNPolicy, temperature: float, text: str = "1+2+3") -> GenerationRequest:
+    prompt = policy.prompt([Message("user", text, picture(9))])
+    return GenerationRequest(5, prompt, seed=7, max_new_tokens=1, temperature=temperature)
+
+
+def test_one_score_per_action_and_one_value() -> None:
+    policy = make_cnn(SHAPE, None, seed=0)
+    prompts = [policy.prompt([Message("user", "", picture(b))]) for b in (0, 100, 255)]
+    scores = policy.module(policy.encode(prompts))
+    assert scores.logits_BA.shape == (3, 3)
+    assert scores.values_B.shape == (3,)
+
+
+def test_the_end_of_the_text_is_read() -> None:
+    policy = make_cnn(SHAPE, None, seed=0)
+    assert asked(policy, 0.0, "12+34").prompt.token_ids == tuple(map(ord, "2+34"))
+    assert asked(policy, 0.0, "7é").prompt.token_ids == (ord("7"), 0, 0, 0)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0, 0.5])
+def test_an_answer_is_one_action_with_its_log_prob(temperature: float) -> None:
+    policy = make_cnn(SHAPE, None, seed=0)
+    request = asked(policy, temperature)
+    policy.submit(request)
+    (result,) = policy.advance()
+    assert policy.advance() == []
+    (index,), completion = result.completion.token_ids, result.completion
+    parsed = parse_answer(completion, SHAPE.actions)
+    assert parsed.is_valid
+    assert parsed.action == SHAPE.actions[index]
+    assert (len(parsed.thought_span), len(parsed.action_span)) == (0, 1)
+    with torch.no_grad():
+        logits_A = policy.module(policy.encode([request.prompt])).logits_BA[0]
+    expected = torch.log_softmax(logits_A / (temperature or 1.0), dim=0)[index]
+    assert completion.logprobs[0] == pytest.approx(float(expected), abs=1e-6)
+
+
+def test_another_picture_is_refused() -> None:
+    policy = make_cnn(SHAPE, None, seed=0)
+    with pytest.raises(PolicyError, match=r"expected one picture of shape \(36, 40, 3\), got none"):
+        policy.prompt([Message("user", "no picture")])
+
+
+def test_a_world_without_a_picture_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"environment.id is 'Bandit', but it has no picture"):
+        make_policy(CNNConfig(environment=EnvironmentConfig("Bandit")))
+
+
+def test_settings_come_back_equal(tmp_path: Path) -> None:
+    config = small(tmp_path)
+    (tmp_path / "config.yaml").write_text(dump_config(config), encoding="utf-8")
+    assert load_any_config(tmp_path / "config.yaml") == config
+    with pytest.raises(ConfigError, match="batch_size is 17 — expected 1 to"):
+        replace(config, batch_size=17)
+
+
+def test_resumed_equals_never_stopped_and_is_judged(tmp_path: Path) -> None:
+    run = train_cnn(small(tmp_path / "run"))
+    last = Path("checkpoints/step_3")
+    whole = load_file(run / last / "model/cnn.safetensors")
+    shutil.rmtree(run / last)
+    train_cnn(small(tmp_path / "run"), existing="resume")
+    resumed = load_file(run / last / "model/cnn.safetensors")
+    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
+    assert len((run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()) == 3
+    settings = EvaluationSettings(episodes=8, slots=4)
+    judge(Evaluate(str(run), evaluation=settings, threads=1, environment=CORNERS))
+    assert json.loads((run / "evaluation.json").read_text(encoding="utf-8"))["checkpoint"]
+
+
+def test_a_frozen_tower_sees_for_the_network(tmp_path: Path) -> None:
+    size = TinySize(hidden_size=16, intermediate_size=16, layers=1, heads=2, vision_hidden_size=8)
+    model = HuggingFacePolicy(make_tiny(["look"], seed=0, size=size), slots=1)
+    model.save(tmp_path / "model")
+    features, image_size = take_tower(str(tmp_path / "model"), "mean")
+    assert image_size == 64
+    assert features([picture(0)]).shape == (1, 8)
+    config = replace(small(tmp_path / "run"), model=str(tmp_path / "model"), total_steps=16)
+    run = train_cnn(config)
+    policy = load_cnn(run / "checkpoints/step_1/model")
+    prompt = make_policy(config)[1].prompt([Message("user", "", np.zeros((36, 36, 3), np.uint8))])
+    again = make_policy(config)[1].encode([prompt]).picture
+    assert torch.equal(policy.encode([prompt]).picture, again)
+    assert not any("tower" in name for name, _ in policy.module.named_parameters())
