@@ -89,6 +89,10 @@ class PPOConfig:
     ratio: Literal["step", "token"] = "step"
     """One probability ratio per environment step (RL4VLM), or one per token."""
 
+    loss_aggregation: Literal["token_mean", "sequence_mean", "sequence_sum"] = "token_mean"
+    """Of ratios per token: their mean over the batch, in which long answers weigh more; the
+    mean over answers of each one's mean (GRPO); or of each one's sum (Dr. GRPO)."""
+
     gamma: float = 0.9
     """Discount per environment step."""
 
@@ -151,6 +155,10 @@ class PPOConfig:
         expected = f"at least rollout.steps_per_iteration ({per_iteration})"
         require(self.total_steps >= per_iteration, "total_steps", self.total_steps, expected)
         require(0 <= self.thought_weight <= 1, "thought_weight", self.thought_weight, "0 to 1")
+        aggregation, is_alone = self.loss_aggregation, self.ratio == "step"
+        expected = "token_mean with ratio step, which has one element per answer"
+        is_mean = aggregation == "token_mean"
+        require(is_mean or not is_alone, "loss_aggregation", aggregation, expected)
         require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
         require(0 <= self.gae_lambda <= 1, "gae_lambda", self.gae_lambda, "0 to 1")
         size, slots, advantage = self.group_size, self.rollout.slots, self.advantage

@@ -310,10 +310,11 @@ def micro_losses(
             int(tokens.mask_BT.sum()) / whole.tokens,
         )
         by_ratio = by_step if config.ratio == "step" else by_token
+        by_loss = by_ratio if config.loss_aggregation == "token_mean" else by_step
         totals.add_(
             torch.stack(
                 [
-                    policy_part.loss.detach() * by_ratio,
+                    policy_part.loss.detach() * by_loss,
                     value_part.loss.detach() * by_step,
                     entropy.detach() * by_token,
                     policy_part.approximate_kl * by_ratio,
@@ -323,7 +324,7 @@ def micro_losses(
             ).cpu()
         )
         return (
-            by_ratio * policy_part.loss
+            by_loss * policy_part.loss
             + by_step * config.value_coefficient * value_part.loss
             - by_token * config.entropy_coefficient * entropy
         )
@@ -356,6 +357,7 @@ def policy_loss(scores: Scores, tokens: TokenBatch, old: Old, config: PPOConfig)
         advantages=old.advantages_B[:, None].expand_as(new_BT),
         mask=tokens.mask_BT,
         clip=config.clip,
+        aggregation=config.loss_aggregation,
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from forethought.losses.aggregation import Aggregation
 from forethought.losses.cross_entropy import token_mean_cross_entropy
 from forethought.losses.entropy import token_entropy
 from forethought.losses.masked_mean import masked_mean
@@ -103,3 +104,27 @@ def test_mean_of_means_is_another_gradient() -> None:
     assert parts.grad is not None
     assert whole.grad[0].tolist() == pytest.approx([-1 / 7, -1 / 7])
     assert parts.grad[0].tolist() == pytest.approx([-1 / 4, -1 / 4])
+
+
+@pytest.mark.parametrize("aggregation", ["sequence_mean", "sequence_sum"])
+def test_answers_are_shared_by_their_number(aggregation: Aggregation) -> None:
+    """One row of five, then four: shares 1/5 and 4/5, whatever their tokens number."""
+
+    def loss(parameters: Tensor, rows: slice) -> Tensor:
+        return clipped_policy_loss(
+            logprobs=parameters[rows],
+            old_logprobs=torch.zeros(5, 2)[rows],
+            advantages=ADVANTAGES_BT[rows],
+            mask=MASK_BT[rows],
+            clip=0.2,
+            aggregation=aggregation,
+        ).loss
+
+    start = torch.linspace(-0.5, 0.4, 10).reshape(5, 2)  # on both sides of the clip
+    whole, parts = start.clone().requires_grad_(), start.clone().requires_grad_()
+    loss(whole, slice(0, 5)).backward()
+    for rows in MICRO_BATCHES:
+        (loss(parts, rows) * (rows.stop - rows.start) / 5).backward()
+    assert whole.grad is not None
+    assert whole.grad.abs().sum() > 0
+    torch.testing.assert_close(parts.grad, whole.grad)

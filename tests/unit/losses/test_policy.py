@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forethought.losses.aggregation import Aggregation
 from forethought.losses.policy import clipped_policy_loss
 
 
@@ -80,6 +81,42 @@ def test_mean_is_over_the_tokens_that_count() -> None:
         pytest.approx([-2 / 3, -2 / 3, 0.0]),
         pytest.approx([4 / 3, 0.0, 0.0]),
     ]
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "loss", "gradient"),
+    [
+        pytest.param(
+            "token_mean", -0.1 / 3, [[-2 / 3, -2.1 / 3], [4 / 3, 0.0]], id="tokens weigh alike"
+        ),
+        pytest.param(
+            "sequence_mean", 3.9 / 4, [[-2 / 4, -2.1 / 4], [4 / 2, 0.0]], id="answers weigh alike"
+        ),
+        pytest.param(
+            "sequence_sum", -0.1 / 2, [[-2 / 2, -2.1 / 2], [4 / 2, 0.0]], id="sums of answers"
+        ),
+    ],
+)
+def test_aggregation(aggregation: Aggregation, loss: float, gradient: list[list[float]]) -> None:
+    """Two tokens, r = 1 and 1.05, A = 2; then one, r = 1, A = -4: r A is 2, 2.1 and -4.
+
+    token_mean -(2 + 2.1 - 4) / 3; sequence_mean -((2 + 2.1) / 2 - 4) / 2; sequence_sum
+    -((2 + 2.1) - 4) / 2. The statistics are over the three tokens, whatever is asked for.
+    """
+    logprobs = torch.tensor([[0.0, log(1.05)], [0.0, 0.0]], requires_grad=True)
+    result = clipped_policy_loss(
+        logprobs=logprobs,
+        old_logprobs=torch.zeros(2, 2),
+        advantages=torch.tensor([[2.0, 2.0], [-4.0, -4.0]]),
+        mask=torch.tensor([[True, True], [True, False]]),
+        clip=0.2,
+        aggregation=aggregation,
+    )
+    result.loss.backward()
+    assert result.loss.item() == pytest.approx(loss, abs=1e-6)
+    assert logprobs.grad is not None
+    assert logprobs.grad.tolist() == [pytest.approx(row) for row in gradient]
+    assert result.approximate_kl.item() == pytest.approx((0.05 - log(1.05)) / 3, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -196,6 +233,11 @@ def test_never_promises_more_than_the_unclipped_objective(
         ),
         pytest.param({"clip": 0.0}, "clip: expected more than 0, got 0.0", id="no clip range"),
         pytest.param({"clip": math.nan}, "got nan", id="clip is NaN"),
+        pytest.param(
+            {"aggregation": "sequence_mean"},
+            r"aggregation of steps \[B\]: expected token_mean, got sequence_mean",
+            id="aggregation of steps",
+        ),
     ],
 )
 def test_refused(override: dict[str, object], message: str) -> None:

@@ -1,0 +1,49 @@
+"""One number from the tokens of many answers."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from forethought.losses.checks import checked_mask, require_axes
+from forethought.losses.masked_mean import masked_mean
+
+Aggregation = Literal["token_mean", "sequence_mean", "sequence_sum"]
+"""How much a token weighs: as any other, as its share of its answer, or 1 in an answer's sum."""
+
+
+def aggregate(*, values_BT: Tensor, mask_BT: Tensor | None, aggregation: Aggregation) -> Tensor:
+    """What the tokens of a batch of answers come to.
+
+        token_mean     sum_b sum_t m_bt v_bt / sum_b n_b       n_b = sum_t m_bt
+        sequence_mean  1/B sum_b (sum_t m_bt v_bt / n_b)
+        sequence_sum   1/B sum_b sum_t m_bt v_bt
+
+    `token_mean` is `masked_mean` (Yu et al. 2025, DAPO, Eq. 8), `sequence_mean` the
+    average of GRPO (Shao et al. 2024, Eq. 3), `sequence_sum` that of Dr. GRPO (Liu et
+    al. 2025), before any constant. An answer of which no token counts adds 0 to the
+    latter two, and is one of the B.
+
+    Micro-batches that are accumulated give the whole batch's gradient when each one's
+    number is multiplied by its share of what is averaged over: of the tokens that count
+    for `token_mean`, of the answers for the other two.
+
+    Args:
+        values_BT: per token; what is masked may hold anything.
+        mask_BT: bool, True where the token counts; None: all do.
+        aggregation: see above.
+
+    Returns:
+        A scalar; in the unit of `values_BT`, per answer for `sequence_sum`.
+
+    Raises:
+        ValueError: not [B, T], the mask does not fit, or no token counts.
+    """
+    require_axes("BT", values_BT=values_BT)
+    mask_BT = checked_mask(mask_BT, like=values_BT)
+    if aggregation == "token_mean":
+        return masked_mean(values=values_BT, mask=mask_BT)
+    sums_B = torch.where(mask_BT, values_BT, 0.0).sum(dim=1)
+    if aggregation == "sequence_sum":
+        return sums_B.mean()
+    return (sums_B / mask_BT.sum(dim=1).clamp(min=1)).mean()
