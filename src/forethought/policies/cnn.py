@@ -242,7 +242,8 @@ def load_cnn(folder: Path, *, version: int = 0) -> CNNPolicy:
     """
     try:
         content: dict[str, Any] = json.loads((folder / _SHAPE).read_text(encoding="utf-8"))
-        shape = Shape(**{**content, "actions": tuple(content["actions"])})
+        content["actions"] = tuple(content["actions"])
+        shape = Shape(**content)
         module = ActionNetwork(shape)
         module.load_state_dict(load_file(folder / _WEIGHTS))
         frozen = None if shape.features is None else load_frozen(folder / _TOWER, shape.pooling)

@@ -17,7 +17,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from forethought.config import PPOConfig
+from forethought.config import SFTConfig
 from forethought.reports.points import Curve, trend
 from forethought.runs.metrics import read_metrics
 from forethought.studies.cells import Cell, Row
@@ -90,7 +90,7 @@ def _curve(chain: Sequence[Cell]) -> Curve | None:
     before = 0
     for cell in chain:
         config, path = cell.config, cell.folder.metrics_path
-        if not isinstance(config, PPOConfig) or not path.is_file():
+        if isinstance(config, SFTConfig) or not path.is_file():
             continue
         metrics = read_metrics(path)
         if _SUCCESS in metrics.names:

@@ -33,7 +33,7 @@ from forethought.targets.gae import trajectory_advantages
 from forethought.targets.groups import episode_return, group_advantages
 from forethought.targets.normalise import normalise_advantages
 from forethought.training.optim import Updater
-from forethought.training.run import Existing, Run, open_run
+from forethought.training.run import Existing, Run, advance, open_run
 from forethought.training.samples import Old, Sample, lay_out, plan, to_sample
 from forethought.training.start import start
 from forethought.training.summary import Stopwatch, summarise_collection
@@ -86,7 +86,7 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
         learner = Learner(policy, updater, config, run)
         bar = run.bar("ppo", config.total_steps)
         with world.runner(slots, config.environment.workers) as runner:
-            collector = make_collector(learner, world, runner, on_step=bar.update)
+            collector = make_collector(learner, world, runner, on_step=partial(advance, bar))
             for iteration in range(run.steps_done, config.iterations):
                 watch = Stopwatch()
                 collected = collect(collector, config, run)

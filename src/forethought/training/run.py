@@ -180,6 +180,12 @@ class Run:
         return tqdm(total=total, desc=description, mininterval=interval, disable=quiet)
 
 
+def advance(bar: "tqdm[NoReturn]", steps: int) -> None:
+    """Moves a bar on; whole episodes may go beyond what was planned."""
+    bar.total = max(bar.total or 0, bar.n + steps)
+    bar.update(steps)
+
+
 @contextmanager
 def open_run(config: AnyConfig, existing: Existing) -> Generator[Run]:
     """Makes or takes up the run folder and holds its lock until the end.
