@@ -1,0 +1,173 @@
+"""Rewards mapped so that every return is a probability, and back."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from math import inf, isfinite
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forethought.errors import ConfigError, StorageError
+from forethought.targets.checks import require_fraction
+from forethought.targets.returns import discounted_returns
+from forethought.types import Trajectory
+
+FILE_NAME = "reward_map.json"
+"""Beside the shards of a data set: the map that its rewards are declared to keep to."""
+
+_TOLERANCE = 1e-6
+"""Of rounding, as a share of the range."""
+
+
+@dataclass(frozen=True)
+class RewardMap:
+    """An affine map of values, and the rewards that bring it about.
+
+        Q~ = (Q - lowest) / (highest - lowest)
+
+    Q-SFT (Hong et al. 2024, Sec. 4) holds a value in a probability, so that 0 <= Q~ <= 1 is
+    needed in every state. With the discount d of a transition (0 where the world has ended),
+
+        r~ = (r - (1 - d) lowest) / (highest - lowest)
+
+    gives r~ + d Q~' = ((r + d Q') - lowest) / (highest - lowest): all values are mapped by the
+    same line, whatever the discount and however long an episode is, so that no policy is
+    preferred that was not before.
+    """
+
+    lowest: float
+    """Discounted return, in the world's own units, that becomes 0."""
+    highest: float
+    """That becomes 1."""
+
+    def __post_init__(self) -> None:
+        if not -inf < self.lowest < self.highest < inf:
+            raise ConfigError(
+                f"reward map is [{self.lowest}, {self.highest}] — expected two finite returns, "
+                "the lowest and the highest, which differ"
+            )
+
+    @property
+    def width(self) -> float:
+        """World's units per 1 of the mapped ones."""
+        return self.highest - self.lowest
+
+    def to_unit(self, value: float) -> float:
+        """A value or a return of the world as a number from 0 to 1."""
+        return (value - self.lowest) / self.width
+
+    def from_unit(self, value: float) -> float:
+        """The inverse: a probability as the world's return."""
+        return value * self.width + self.lowest
+
+    def reward(self, reward: float, *, discount: float) -> float:
+        """The mapped reward of one transition.
+
+        Args:
+            discount: what the value of the next state is multiplied by: γ; 1 between the
+                tokens of an utterance, if they are not discounted; 0 where the world ended.
+        """
+        return (reward - (1.0 - discount) * self.lowest) / self.width
+
+    def world_reward(self, reward: float, *, discount: float) -> float:
+        """The inverse of `reward`."""
+        return reward * self.width + (1.0 - discount) * self.lowest
+
+
+def returns_to_go(trajectory: Trajectory, *, gamma: float) -> NDArray[np.float64]:
+    """Discounted sums of the rewards from every step on: [T], in the world's units.
+
+    Where the world has not ended, what is known of the rest (`bootstrap_value`) follows the
+    last step; where nothing is known, nothing.
+    """
+    end = trajectory.steps[-1].terminated
+    return discounted_returns(
+        rewards_T=np.array([step.reward for step in trajectory.steps], dtype=np.float64),
+        terminated=end,
+        bootstrap_value=None if end else (trajectory.bootstrap_value or 0.0),
+        gamma=gamma,
+    )
+
+
+def fit_reward_map(trajectories: Iterable[Trajectory], *, gamma: float) -> RewardMap:
+    """The narrowest map that holds every return-to-go of these trajectories.
+
+    One pass, nothing kept: data may be larger than memory. Crashed episodes are no experience.
+
+    Args:
+        gamma: γ in [0, 1], per environment step.
+
+    Raises:
+        ConfigError: there is no step, or all returns are equal: there is nothing to learn.
+        ValueError: γ outside [0, 1], or a reward that is not finite.
+    """
+    require_fraction(gamma=gamma)
+    lowest, highest = inf, -inf
+    for trajectory in trajectories:
+        if trajectory.steps and trajectory.failure is None:
+            returns_T = returns_to_go(trajectory, gamma=gamma)
+            lowest = min(lowest, float(returns_T.min()))
+            highest = max(highest, float(returns_T.max()))
+    if not lowest < highest:
+        got = "no step" if lowest == inf else f"{lowest:g} for every return"
+        raise ConfigError(f"reward map: got {got} — expected returns that differ")
+    return RewardMap(lowest, highest)
+
+
+def require_in_range(
+    trajectory: Trajectory, reward_map: RewardMap, *, gamma: float, name: str
+) -> None:
+    """Refuses a trajectory with a return-to-go outside the map.
+
+    Args:
+        gamma: γ in [0, 1], per environment step.
+        name: of the trajectory in its data set, e.g. `episodes_0000000.parquet, trajectory 7`.
+
+    Raises:
+        ConfigError: it has one; the message names trajectory, step and return.
+    """
+    if not trajectory.steps or trajectory.failure is not None:
+        return
+    returns_T = returns_to_go(trajectory, gamma=gamma)
+    slack = _TOLERANCE * reward_map.width
+    outside_T = (returns_T < reward_map.lowest - slack) | (returns_T > reward_map.highest + slack)
+    if outside_T.any():
+        step = int(np.flatnonzero(outside_T)[0])
+        raise ConfigError(
+            f"{name} ({trajectory.environment_id}, seed {trajectory.seed}): the discounted return "
+            f"from step {trajectory.first_step + step} on is {returns_T[step]:g} — expected "
+            f"{reward_map.lowest:g} to {reward_map.highest:g}: declare a wider reward range, or "
+            "leave the trajectory out"
+        )
+
+
+def write_reward_map(folder: Path, reward_map: RewardMap) -> None:
+    """Declares the map of a data set's folder."""
+    try:
+        (folder / FILE_NAME).write_text(json.dumps(asdict(reward_map)) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise StorageError(f"{folder / FILE_NAME}: cannot be written: {error.strerror}") from error
+
+
+def read_reward_map(folder: Path) -> RewardMap | None:
+    """The map that a data set's folder declares; None where it declares none.
+
+    Raises:
+        StorageError: the file is not what `write_reward_map` wrote.
+        ConfigError: its numbers are no range.
+    """
+    path = folder / FILE_NAME
+    if not path.exists():
+        return None
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        lowest, highest = float(content["lowest"]), float(content["highest"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StorageError(
+            f"{path}: got something else than lowest and highest as numbers ({error})"
+        ) from error
+    if not (isfinite(lowest) and isfinite(highest)):
+        raise StorageError(f"{path}: got {lowest} and {highest}, expected finite numbers")
+    return RewardMap(lowest, highest)

@@ -1,0 +1,109 @@
+"""Rewards become parts of a probability, and come back.
+
+The three steps of `test_trajectory_advantages` have rewards 1, 0, 2. With γ = 0.9 and the end
+at step 2 the returns-to-go are 1 + 0.81 · 2 = 2.62, 1.8 and 2; cut there, with 6 to follow,
+2 + 0.9 · 6 = 7.4, 6.66 and 6.994.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from forethought.errors import ConfigError, StorageError
+from forethought.targets.reward_map import (
+    FILE_NAME,
+    RewardMap,
+    fit_reward_map,
+    read_reward_map,
+    require_in_range,
+    returns_to_go,
+    write_reward_map,
+)
+from forethought.types import EnvironmentFailure
+from tests.unit.targets.test_trajectory_advantages import CUT, STEPS, ending
+
+ENDED = ending(terminated=True, truncated=False, bootstrap_value=None)
+WORDLE = RewardMap(lowest=-6.0, highest=0.0)
+
+
+@pytest.mark.parametrize(
+    ("reward", "discount", "mapped"),
+    [
+        pytest.param(-1.0, 0.0, 5 / 6, id="the end: the whole offset"),
+        pytest.param(-1.0, 1.0, -1 / 6, id="undiscounted: no offset"),
+        pytest.param(-1.0, 0.9, -0.4 / 6, id="discounted: a part of it"),
+    ],
+)
+def test_a_reward_and_back(reward: float, discount: float, mapped: float) -> None:
+    assert WORDLE.reward(reward, discount=discount) == pytest.approx(mapped)
+    assert WORDLE.world_reward(mapped, discount=discount) == pytest.approx(reward)
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.9, 0.0])
+def test_every_return_is_mapped_by_the_same_line(gamma: float) -> None:
+    rewards_T = np.array([-1.0, -1.0, 0.5, -2.0])
+    discounts_T = [gamma, gamma, gamma, 0.0]
+    value, mapped = 0.0, 0.0
+    for reward, discount in zip(rewards_T[::-1], discounts_T[::-1], strict=True):
+        value = reward + discount * value
+        mapped = WORDLE.reward(reward, discount=discount) + discount * mapped
+        assert mapped == pytest.approx(WORDLE.to_unit(value))
+        assert WORDLE.from_unit(mapped) == pytest.approx(value)
+
+
+def test_fitted_to_the_lowest_and_highest_return_to_go() -> None:
+    assert returns_to_go(ENDED, gamma=0.9).tolist() == pytest.approx([2.62, 1.8, 2.0])
+    crashed = replace(CUT, failure=EnvironmentFailure.CRASH)
+    fitted = fit_reward_map([ENDED, crashed, CUT], gamma=0.9)
+    assert (fitted.lowest, fitted.highest) == pytest.approx((1.8, 7.4))
+
+
+def test_data_without_a_difference_are_refused() -> None:
+    same = replace(ENDED, steps=ENDED.steps[-1:])
+    with pytest.raises(ConfigError, match="got 2 for every return — expected returns that differ"):
+        fit_reward_map([same, same], gamma=1.0)
+    with pytest.raises(ConfigError, match="got no step"):
+        fit_reward_map([], gamma=1.0)
+
+
+@pytest.mark.parametrize(
+    ("lowest", "highest", "message"),
+    [
+        pytest.param(1.8, 2.62, None, id="inside"),
+        pytest.param(1.9, 3.0, "from step 1 on is 1.8 — expected 1.9 to 3", id="below"),
+        pytest.param(0.0, 2.0, "from step 0 on is 2.62 — expected 0 to 2", id="above"),
+    ],
+)
+def test_out_of_range_is_refused_by_name(
+    lowest: float, highest: float, message: str | None
+) -> None:
+    reward_map = RewardMap(lowest, highest)
+    if message is None:
+        require_in_range(ENDED, reward_map, gamma=0.9, name="shard, trajectory 4")
+        return
+    with pytest.raises(ConfigError, match=rf"shard, trajectory 4 \(bandit, seed 7\).*{message}"):
+        require_in_range(ENDED, reward_map, gamma=0.9, name="shard, trajectory 4")
+
+
+def test_what_follows_a_cut_counts() -> None:
+    with pytest.raises(ConfigError, match=r"from step 0 on is 6\.994"):
+        require_in_range(CUT, RewardMap(0.0, 6.5), gamma=0.9, name="one")
+    nothing = replace(CUT, steps=STEPS, bootstrap_value=None)
+    require_in_range(nothing, RewardMap(0.0, 6.5), gamma=0.9, name="one")
+
+
+@pytest.mark.parametrize("ends", [(1.0, 1.0), (1.0, 0.0), (0.0, float("inf"))])
+def test_no_range_is_refused(ends: tuple[float, float]) -> None:
+    with pytest.raises(ConfigError, match="expected two finite returns"):
+        RewardMap(*ends)
+
+
+def test_a_declared_map_is_read_back(tmp_path: Path) -> None:
+    assert read_reward_map(tmp_path) is None
+    write_reward_map(tmp_path, WORDLE)
+    assert read_reward_map(tmp_path) == WORDLE
+    (tmp_path / FILE_NAME).write_text('{"lowest": 0}', encoding="utf-8")
+    with pytest.raises(StorageError, match=r"reward_map\.json: got something else than lowest"):
+        read_reward_map(tmp_path)
