@@ -11,7 +11,7 @@ import tyro
 from forethought.cli.flags import Switch
 from forethought.cli.interrupts import continued_by
 from forethought.cli.models import find_source, require_world
-from forethought.cli.players import SCRIPTED, Player, model_player, scripted_player
+from forethought.cli.players import Player, is_scripted, model_player, scripted_player
 from forethought.cli.progress import progress_bar
 from forethought.cli.settings import describe, read_settings
 from forethought.cli.tally import Tally
@@ -32,8 +32,9 @@ class Collect:
     output: Annotated[str, tyro.conf.arg(metavar="FOLDER")]
     """Where the shards go."""
 
-    policy: Annotated[str, tyro.conf.arg(metavar="expert|random|RUN")] = "expert"
-    """The world's own expert, chance, or a model: a run folder (its newest checkpoint), a
+    policy: Annotated[str, tyro.conf.arg(metavar="expert|random|data|RUN")] = "expert"
+    """The world's own expert; chance; the player who made the world's offline data, where it
+    has one (`data:0.5` at another skill); or a model: a run folder (its newest checkpoint), a
     checkpoint, a folder of `save_pretrained`, a hub id."""
 
     episodes: int = 500
@@ -71,7 +72,7 @@ class Collect:
 
 
 def collect(settings: Collect) -> None:
-    """Store episodes of an expert, of chance or of a model as Parquet.
+    """Store episodes of an expert, of chance, of a data policy or of a model as Parquet.
 
     The files hold every step with prompt, picture, answer, action and reward. `train sft
     --data FOLDER` learns from them; pandas and `datasets` open them. The same command
@@ -79,6 +80,7 @@ def collect(settings: Collect) -> None:
 
     Examples:
       forethought collect --environment.id EZPoints --episodes 5000 --output data/ez_points
+      forethought collect --policy data --environment.id Wordle --output data/wordle
       forethought collect --policy random --environment.id Blackjack --output data/chance --json
       forethought collect --policy runs/ppo --episodes 1000 --output data/own_play
     """
@@ -102,7 +104,7 @@ def collect_defaults(words: Sequence[str]) -> Collect | None:
     typed = read_settings(
         Collect, words, program="forethought collect", description=describe(collect)
     )
-    if typed.policy in SCRIPTED:
+    if is_scripted(typed.policy):
         return None
     source = find_source(typed.policy)
     if source.config is None:
@@ -117,7 +119,7 @@ def collect_defaults(words: Sequence[str]) -> Collect | None:
 
 
 def _player(settings: Collect) -> Player:
-    if settings.policy in SCRIPTED:
+    if is_scripted(settings.policy):
         return scripted_player(
             settings.policy, settings.environment, settings.prompt, seed=settings.seed
         )
@@ -139,7 +141,7 @@ def _record(settings: Collect, player: Player) -> dict[str, Any]:
     for name in ("output", "episodes", "threads", "json", "slots"):
         del content[name]
     del content["environment"]["workers"]
-    if settings.policy in SCRIPTED:
+    if is_scripted(settings.policy):
         del content["temperature"], content["max_new_tokens"]
     return {**content, "policy": player.name}
 

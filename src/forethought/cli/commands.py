@@ -60,8 +60,18 @@ COMMANDS = (
     Command(
         "collect",
         "forethought.cli.collect:collect",
-        "Store episodes of an expert, of chance or of a model as Parquet.",
+        "Store episodes of an expert, of chance, of a data policy or of a model as Parquet.",
         defaults="forethought.cli.collect:collect_defaults",
+    ),
+    Command(
+        "data describe",
+        "forethought.cli.data:describe_data",
+        "Count a data set: returns, success, lengths; as text and as a page.",
+    ),
+    Command(
+        "data validate",
+        "forethought.cli.data:validate_data",
+        "Check every shard and every record of a data set.",
     ),
     Command(
         "study",
@@ -78,7 +88,10 @@ COMMANDS = (
     Command("bench", "forethought.cli.bench:bench", "Measure speed, beside a baseline."),
 )
 
-GROUPS = {"train": "Train a model. Every run has a folder, and can be stopped and resumed."}
+GROUPS = {
+    "train": "Train a model. Every run has a folder, and can be stopped and resumed.",
+    "data": "Look at stored trajectories, check them, and bring in those of others.",
+}
 """First words that have several commands."""
 
 EXAMPLES = (
@@ -86,5 +99,6 @@ EXAMPLES = (
     "forethought train sft --environment.id NumberLine --output runs/sft",
     "forethought train ppo --model runs/sft --output runs/ppo",
     "forethought evaluate runs/ppo",
+    "forethought data describe data/ez_points",
     "forethought play NumberLine",
 )

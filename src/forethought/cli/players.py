@@ -1,4 +1,4 @@
-"""Who plays the episodes of a collection: an expert, chance, or a model."""
+"""Who plays the episodes of a collection: an expert, chance, a data policy, or a model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from forethought.cli.libraries import load_quietly
 from forethought.cli.models import Source, open_player
 from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.environments.contract import WithDataPolicy
+from forethought.errors import ConfigError
 from forethought.rollouts.collector import AnswerSettings, Collector
-from forethought.rollouts.scripted import expert_answer, play, random_answer
+from forethought.rollouts.scripted import data_answer, expert_answer, play, random_answer
 from forethought.rollouts.seeding import Split, answer_seed, episode_seed
 from forethought.rollouts.world import open_world
 from forethought.types import Trajectory
 
-SCRIPTED = ("expert", "random")
-"""Names of players that are no models."""
+_DATA = "data"
 
 Advance = Callable[[], object]
 """Called after every episode."""
@@ -29,17 +30,28 @@ class Player:
     close: Callable[[], None]
 
 
+def is_scripted(policy: str) -> bool:
+    """Whether `--policy` names a player that is no model: expert, random, data or data:SKILL."""
+    return policy in ("expert", "random", _DATA) or policy.startswith(f"{_DATA}:")
+
+
 def scripted_player(
-    name: str, environment: EnvironmentConfig, prompt: PromptConfig, *, seed: int
+    policy: str, environment: EnvironmentConfig, prompt: PromptConfig, *, seed: int
 ) -> Player:
-    """The world's expert, or chance."""
+    """The world's expert, chance, or the world's data policy.
+
+    Raises:
+        ConfigError: a data policy that this world does not have.
+    """
+    if policy not in ("expert", "random"):
+        return _data_player(policy, environment, prompt, seed=seed)
     world = open_world(environment, prompt, default_image_size=None)
     instance = world.factory()
 
     def play_all(episodes: Sequence[int], advance: Advance) -> list[Trajectory]:
         # Chance is drawn anew for every file, so that one can be played without the others.
         randomness = answer_seed(seed, episodes[0], 0)
-        answer = expert_answer(prompt.format) if name == "expert" else random_answer(randomness)
+        answer = expert_answer(prompt.format) if policy == "expert" else random_answer(randomness)
         seeds = (episode_seed(Split.DEMONSTRATION, seed, number) for number in episodes)
         trajectories: list[Trajectory] = []
         for trajectory in play(world.id, instance, world.prompter, answer, seeds):
@@ -47,7 +59,40 @@ def scripted_player(
             advance()
         return trajectories
 
-    return Player(name, play_all, instance.close)
+    return Player(policy, play_all, instance.close)
+
+
+def _data_player(
+    policy: str, environment: EnvironmentConfig, prompt: PromptConfig, *, seed: int
+) -> Player:
+    """Each episode's draws depend on its number alone, not on the file that it is in."""
+    world = open_world(environment, prompt, default_image_size=None)
+    instance = world.factory()
+    if not isinstance(instance, WithDataPolicy):
+        raise ConfigError(f"policy is {policy!r} — {world.id} has none: expert or random")
+    skill = _skill(policy, default=instance.data_skill)
+    data_answer(instance, skill, prompt.format, seed=seed)  # refuses a wrong skill at once
+    teacher = instance
+
+    def play_all(episodes: Sequence[int], advance: Advance) -> list[Trajectory]:
+        trajectories: list[Trajectory] = []
+        for number in episodes:
+            answer = data_answer(teacher, skill, prompt.format, seed=answer_seed(seed, number, 0))
+            seeds = (episode_seed(Split.DEMONSTRATION, seed, number),)
+            trajectories += play(world.id, instance, world.prompter, answer, seeds)
+            advance()
+        return trajectories
+
+    return Player(f"{_DATA}:{skill:g}", play_all, instance.close)
+
+
+def _skill(policy: str, *, default: float) -> float:
+    """Of "data" or "data:SKILL"."""
+    _, colon, text = policy.partition(":")
+    try:
+        return float(text) if colon else default
+    except ValueError:
+        raise ConfigError(f"policy is {policy!r} — expected data or data:NUMBER") from None
 
 
 def model_player(

@@ -5,8 +5,11 @@ A world is a `gymnasium.Env` with standard spaces, so that `gymnasium.make` and
 `Observation` and answer with a string, and any string is an answer.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
 
 from forethought.types import Measure, Observation
 
@@ -86,3 +89,30 @@ class Environment(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+DataPlayer = Callable[[], Advice]
+"""Answers in the world's present state; one for each episode."""
+
+
+@runtime_checkable
+class WithDataPolicy(Protocol):
+    """What a world offers besides, if its offline data have an author of their own: a player
+    between chance and expert, as good as the published data (`collect --policy data`)."""
+
+    @property
+    def data_skill(self) -> float:
+        """The setting with which the data policy is as good as the published data."""
+        ...
+
+    def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPlayer:
+        """The data policy for one episode, which may not have begun yet.
+
+        Args:
+            skill: how good it is, on a scale of the world's own; its docstring says which.
+            randomness: of all that it draws, in this episode and nowhere else.
+
+        Raises:
+            ConfigError: a skill outside the world's scale.
+        """
+        ...

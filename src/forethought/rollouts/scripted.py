@@ -6,7 +6,7 @@ from time import perf_counter
 import numpy as np
 
 from forethought.config_parts import AnswerFormat
-from forethought.environments.contract import Environment
+from forethought.environments.contract import Environment, WithDataPolicy
 from forethought.prompts.answers import parse_answer, write_answer
 from forethought.prompts.contract import Prompter
 from forethought.types import Completion, FinishReason, Observation, Prompt, Step, Trajectory
@@ -35,6 +35,21 @@ def random_answer(seed: int) -> Answer:
         return f'{{"action": "{action}"}}'
 
     return answer
+
+
+def data_answer(
+    world: WithDataPolicy, skill: float, answer_format: AnswerFormat, *, seed: int
+) -> Answer:
+    """Answers one episode of this instance as the world's data policy does.
+
+    Args:
+        seed: of the episode's draws; another episode takes another one.
+
+    Raises:
+        ConfigError: a skill that the world's data policy does not have.
+    """
+    player = world.data_policy(skill, np.random.Generator(np.random.Philox(key=seed)))
+    return lambda environment, observation: write_answer(player(), answer_format)
 
 
 def play(
