@@ -29,7 +29,7 @@ ROOMS: dict[str, set[str]] = {
     "config_file": {*SETTINGS, "errors"},
     "environments": {"types", "errors"},
     "losses": set(),
-    "targets": {"types", "errors"},
+    "targets": {"types", "errors", "losses"},
     "prompts": {"types", *SETTINGS, "environments"},
     "policies": {"types", "errors", *SETTINGS, "losses"},
     "rollouts": {"types", "errors", *SETTINGS, "durable", "environments", "prompts", "policies"},
