@@ -42,7 +42,20 @@ ROOMS: dict[str, set[str]] = {
         *("types", "errors", *SETTINGS),
         *("environments", "prompts", "policies", "rollouts"),
     },
-    "reports": {"types", "errors", *SETTINGS, "config_file", "rollouts", "runs", "evaluation"},
+    "data": {
+        *("types", "errors", "durable", *SETTINGS),
+        *("targets", "prompts", "policies", "rollouts", "evaluation"),
+    },
+    "reports": {
+        "data",
+        "types",
+        "errors",
+        *SETTINGS,
+        "config_file",
+        "rollouts",
+        "runs",
+        "evaluation",
+    },
     "bench": {
         *("types", *SETTINGS, "environments", "prompts", "policies"),
         *("rollouts", "runs", "training"),
@@ -50,7 +63,7 @@ ROOMS: dict[str, set[str]] = {
     "studies": {"errors", *SETTINGS, "config_file", "runs", "evaluation", "reports"},
     "cli": {
         *("types", "errors", *SETTINGS, "config_file", "environments", "policies"),
-        *("rollouts", "runs", "training", "evaluation", "reports", "bench", "studies"),
+        *("rollouts", "runs", "training", "evaluation", "data", "reports", "bench", "studies"),
     },
 }
 """From the ground floor up: a room may import those that stand above it in this table, and

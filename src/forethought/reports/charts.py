@@ -15,7 +15,7 @@ from forethought.reports.numerals import share, short
 from forethought.reports.points import Curve, Numbers, positive, thinned, trend, trend_reach
 from forethought.reports.svg import Ink, to_inline_svg
 
-_SIZE_IN = (3.8, 2.3)
+SIZE_IN = (3.8, 2.3)
 _FONT_SIZE = 9.5
 _NICE = (1, 2, 2.5, 5, 10)
 """Ticks are multiples of these."""
@@ -79,9 +79,9 @@ def draw(
         else:
             scale, shows = Scale.NUMBER, (*shows, 0.0)
     with style.context(["default", {"text.parse_math": False}]):
-        figure = Figure(figsize=_SIZE_IN, layout="constrained")
+        figure = Figure(figsize=SIZE_IN, layout="constrained")
         axes = figure.subplots()
-        _style(axes, x_label, y_label)
+        style_axes(axes, x_label, y_label)
         for curve, look in zip(curves, _LOOKS, strict=False):
             _plot(axes, thinned(curve), look, is_log=scale is Scale.LOG)
         _set_x_range(axes, np.concatenate([curve.x for curve in curves]))
@@ -93,7 +93,8 @@ def draw(
         return to_inline_svg(figure, name=name, description=description)
 
 
-def _style(axes: Axes, x_label: str, y_label: str) -> None:
+def style_axes(axes: Axes, x_label: str, y_label: str) -> None:
+    """Rules, grid, ticks and labels as on every chart of a page."""
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     rule, text = Ink.RULE.value, Ink.TEXT.value

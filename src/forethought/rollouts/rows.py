@@ -101,15 +101,15 @@ def to_table(numbered: Sequence[tuple[int, Trajectory]], pictures: PictureEncode
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def from_table(table: Table, pictures: PictureDecoder) -> Iterator[Trajectory]:
-    """The trajectories whose rows these are; equal pictures share one array.
+def from_table(table: Table, pictures: PictureDecoder) -> Iterator[tuple[int, Trajectory]]:
+    """The trajectories whose rows these are, with their numbers; equal pictures share one array.
 
     Raises:
         ValueError: rows of a trajectory are missing.
     """
     rows: list[Row] = table.to_pylist()
     for number, own in groupby(rows, key=lambda row: row["trajectory"]):
-        yield _trajectory(number, list(own), pictures)
+        yield number, _trajectory(number, list(own), pictures)
 
 
 def _rows(number: int, trajectory: Trajectory, pictures: PictureEncoder) -> Iterator[Row]:
@@ -257,4 +257,6 @@ def _encodable(text: str) -> str:
 
 
 def _decoded(text: str) -> str:
+    if "\ufffe" not in text:
+        return text
     return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)

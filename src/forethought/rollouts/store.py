@@ -70,7 +70,7 @@ def read_shard(path: Path) -> list[Trajectory]:
     Raises:
         StorageError: the file cannot be read, is cut short or altered, or has another version.
     """
-    return list(_stream(path))
+    return list(stream_shard(path))
 
 
 def read_shards(folder: Path) -> Iterator[Trajectory]:
@@ -84,7 +84,53 @@ def read_shards(folder: Path) -> Iterator[Trajectory]:
     if not folder.is_dir():
         raise StorageError(f"{folder}: got no such folder, expected one that holds shards")
     paths = sorted(folder.glob(f"*{SUFFIX}"))
-    return (trajectory for path in paths for trajectory in _stream(path))
+    return (trajectory for path in paths for trajectory in stream_shard(path))
+
+
+def find_shards(source: Path) -> list[Path]:
+    """The shard that is named, or those of the folder that is, in the order of their names.
+
+    Raises:
+        StorageError: there is no such file or folder, or no shard in it.
+    """
+    if source.is_file():
+        return [source]
+    if not source.is_dir():
+        raise StorageError(f"{source}: got no such file or folder, expected a data set")
+    paths = sorted(source.glob(f"*{SUFFIX}"))
+    if not paths:
+        raise StorageError(
+            f"{source}: got a folder without shards (*{SUFFIX}), expected a data set"
+        )
+    return paths
+
+
+def stream_shard(path: Path) -> Iterator[Trajectory]:
+    """The trajectories of one shard, one row group in memory at a time.
+
+    The seal is checked first, so nothing of a damaged shard is ever given out.
+
+    Raises:
+        StorageError: as `read_shard`, when the first trajectory is asked for.
+    """
+    with _refusals(path):
+        file = path.open("rb")
+    with file:
+        with _refusals(path):
+            _check_seal(file)
+            shard = pq.ParquetFile(file)
+            _check_schema(shard)
+            groups = range(shard.num_row_groups)
+        following = 0
+        for group in groups:
+            with _refusals(path):
+                table = shard.read_row_group(group)
+                numbered = list(from_table(table, PictureDecoder()))
+                for number, _ in numbered:
+                    if number != following:
+                        raise ValueError(f"trajectory {following} is missing, {number} is here")
+                    following += 1
+            yield from (trajectory for _, trajectory in numbered)
 
 
 # Writing
@@ -147,22 +193,6 @@ def _remove_abandoned(folder: Path) -> None:
 
 
 # Reading
-
-
-def _stream(path: Path) -> Iterator[Trajectory]:
-    with _refusals(path):
-        file = path.open("rb")
-    with file:
-        with _refusals(path):
-            _check_seal(file)
-            shard = pq.ParquetFile(file)
-            _check_schema(shard)
-            groups = range(shard.num_row_groups)
-        for group in groups:
-            with _refusals(path):
-                table = shard.read_row_group(group)
-                trajectories = list(from_table(table, PictureDecoder()))
-            yield from trajectories
 
 
 @contextmanager

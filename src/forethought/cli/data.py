@@ -1,0 +1,170 @@
+"""`forethought data describe` and `forethought data validate`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from forethought.cli.flags import Switch
+from forethought.cli.tables import align, number, percent
+from forethought.config_parts import require
+from forethought.data.description import Description, TaskDescription, to_json
+from forethought.data.description import describe as count
+from forethought.data.distribution import Distribution
+from forethought.data.validation import validate as check
+
+_SHOWN = 20
+"""Faults that are printed one by one."""
+
+
+@dataclass(frozen=True)
+class DescribeData:
+    """Which data set, and where the page goes."""
+
+    source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DATA")]
+    """A folder of shards, or one shard."""
+
+    page: Annotated[str | None, tyro.conf.arg(metavar="FILE.html")] = None
+    """Where the page is written; by default description.html beside the shards."""
+
+    gamma: float = 1.0
+    """Discount per step, of the range that returns lie in."""
+
+    json: Switch = False
+    """Print the description as JSON."""
+
+    def __post_init__(self) -> None:
+        require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
+
+
+@dataclass(frozen=True)
+class ValidateData:
+    """Which data set."""
+
+    source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DATA")]
+    """A folder of shards, or one shard."""
+
+    gamma: float = 1.0
+    """Discount per step, at which returns must lie in the declared reward map."""
+
+    json: Switch = False
+    """Print what was found as JSON."""
+
+    def __post_init__(self) -> None:
+        require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
+
+
+def describe_data(settings: DescribeData) -> None:
+    """Count a data set: how much, how good, how long, in which range.
+
+    Episodes, success, returns, invalid answers, lengths in steps, tokens and characters,
+    the range of returns and the reward map that the folder declares (reward_map.json), per
+    kind of task where there are several. The same is written as an HTML page with
+    histograms, which opens from disk. Data may be larger than memory.
+
+    Examples:
+      forethought data describe data/ez_points
+      forethought data describe runs/ppo/trajectories --gamma 0.9 --json
+      forethought data describe data/wordle/episodes_0000000.parquet --page /tmp/wordle.html
+    """
+    from forethought.reports.dataset import write_dataset_page
+
+    source = Path(settings.source)
+    description = count(source, gamma=settings.gamma)
+    folder = source if source.is_dir() else source.parent
+    page = Path(settings.page) if settings.page else folder / "description.html"
+    write_dataset_page(description, page)
+    if settings.json:
+        print(to_json(description), end="")
+        return
+    for line in _lines(description):
+        print(line)
+    print(f"\nwritten: {page}")
+
+
+def validate_data(settings: ValidateData) -> int:
+    """Check a data set; the exit code is 1 where anything is wrong.
+
+    Every shard: its seal (no byte lost or altered), its schema version, its columns. Every
+    trajectory: consecutive numbers, ends, spans that tile the tokens, offsets, log-probs,
+    finite rewards, and returns inside the reward map if the folder declares one
+    (reward_map.json). Each fault is one line that names shard and trajectory.
+
+    Examples:
+      forethought data validate data/ez_points
+      forethought data validate data/wordle --gamma 0.99 --json
+    """
+    found = check(Path(settings.source), gamma=settings.gamma)
+    if settings.json:
+        print(found.to_json(), end="")
+        return 1 if found.faults else 0
+    for fault in found.faults[:_SHOWN]:
+        print(fault.line)
+    if len(found.faults) > _SHOWN:
+        print(f"… and {len(found.faults) - _SHOWN:,} more (--json lists them)")
+    looked = f"{found.shards:,} shards, {found.trajectories:,} trajectories, {found.steps:,} steps"
+    print(f"{looked}; faults: {len(found.faults):,}")
+    return 1 if found.faults else 0
+
+
+def _lines(description: Description) -> Iterator[str]:
+    """For persons."""
+    whole = description.whole
+    worlds = ", ".join(description.environment_ids)
+    size = f"{description.bytes / 1e6:,.1f} MB in {description.shards:,} shards"
+    yield f"{description.source}: {worlds}, {size}"
+    yield ""
+    tasks = [whole, *description.tasks]
+    heads = ("", "episodes", "success [95 %]", "return [95 %]", "invalid", "steps")
+    yield from align([heads, *map(_task_cells, tasks)])
+    yield ""
+    heads = ("", "mean", "lowest", "10 %", "median", "90 %", "highest")
+    yield from align([heads, *(_cells(*named) for named in _distributions(whole))])
+    yield ""
+    yield from _remarks(description)
+
+
+def _task_cells(task: TaskDescription) -> tuple[str, ...]:
+    return (
+        task.task_type or "all",
+        f"{task.episodes:,}",
+        percent(task.success_rate, task.success_interval),
+        number(task.mean_return, task.return_interval),
+        percent(task.invalid_rate),
+        f"{task.steps:,}",
+    )
+
+
+def _distributions(task: TaskDescription) -> Iterator[tuple[str, Distribution]]:
+    yield "return", task.returns
+    yield "steps per episode", task.episode_steps
+    yield "reward per step", task.rewards
+    yield "tokens per prompt", task.prompt_tokens
+    yield "tokens per answer", task.answer_tokens
+    yield "characters per answer", task.answer_characters
+
+
+def _cells(name: str, numbers: Distribution) -> tuple[str, ...]:
+    if not numbers.total:
+        return (name, *("–" for _ in range(6)))
+    middle = (numbers.quantile(share) for share in (0.1, 0.5, 0.9))
+    return (name, *(f"{x:,.5g}" for x in (numbers.mean, numbers.lowest, *middle, numbers.highest)))
+
+
+def _remarks(description: Description) -> Iterator[str]:
+    whole, span, declared = description.whole, description.returns_to_go, description.reward_map
+    if whole.parts or whole.lost:
+        yield (
+            f"parts of episodes, in no number per episode: {whole.parts:,}; "
+            f"episodes lost to the environment: {whole.lost:,}"
+        )
+    yield f"different starts: {description.seeds:,}; steps with a picture: {description.pictures:,}"
+    if span is not None:
+        yield f"returns-to-go at gamma {description.gamma:g}: {span[0]:g} to {span[1]:g}"
+    yield (
+        "reward map: none declared"
+        if declared is None
+        else f"reward map: {declared.lowest:g} to {declared.highest:g} becomes 0 to 1"
+    )

@@ -1,0 +1,1 @@
+"""What lies in a data set? Described, checked, and brought in from other formats."""

@@ -1,0 +1,291 @@
+"""A data set in numbers: how much, how good, how long, and in which range its returns lie.
+
+Everything is counted in one pass, trajectory by trajectory: data may be larger than memory.
+"""
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from forethought.data.distribution import Distribution, Numbers
+from forethought.errors import StorageError
+from forethought.evaluation.statistics import Interval, bootstrap_interval, wilson_interval
+from forethought.rollouts.store import find_shards, stream_shard
+from forethought.targets.reward_map import RewardMap, read_reward_map, returns_to_go
+from forethought.types import Trajectory
+
+DESCRIPTION_VERSION = 1
+QUANTILES = (0.1, 0.5, 0.9)
+
+_Number = TypeVar("_Number", int, float)
+_RESAMPLES = 1000
+"""A data set may have very many episodes, and this is only to be glanced at."""
+
+
+@dataclass(frozen=True, eq=False)
+class TaskDescription:
+    """One kind of task, or all of them.
+
+    Success, returns and lengths are those of whole episodes; parts of episodes, as training
+    cuts them, and episodes that the environment lost count nowhere but in `parts`, `lost`
+    and the numbers of single steps.
+    """
+
+    task_type: str | None
+    """None: all kinds together."""
+    episodes: int
+    """Whole ones: from the first step to the end."""
+    parts: int
+    """Trajectories that begin later or do not reach the end."""
+    lost: int
+    """To a crash or timeout of the environment."""
+    steps: int
+    invalid: int
+    """Steps whose answer named no valid action."""
+    randomised: int
+    """Of these, steps whose action was drawn instead."""
+    successes: int
+    success_interval: Interval | None
+    """95 %, Wilson; None where there is no episode."""
+    return_interval: Interval | None
+    """95 %, bootstrap, of the mean."""
+    returns: Distribution
+    """Undiscounted sums of rewards, per episode."""
+    episode_steps: Distribution
+    rewards: Distribution
+    """Per step."""
+    prompt_tokens: Distribution
+    """Per step; empty where text was never tokenised, as scripted agents leave it."""
+    answer_tokens: Distribution
+    """Per step, likewise."""
+    answer_characters: Distribution
+    """Per step."""
+
+    @property
+    def success_rate(self) -> float | None:
+        return self.successes / self.episodes if self.episodes else None
+
+    @property
+    def invalid_rate(self) -> float | None:
+        return self.invalid / self.steps if self.steps else None
+
+    @property
+    def mean_return(self) -> float | None:
+        return self.returns.mean if self.episodes else None
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """A data set."""
+
+    source: str
+    environment_ids: tuple[str, ...]
+    """Sorted."""
+    shards: int
+    bytes: int
+    seeds: int
+    """Different starts: pairs of environment and seed."""
+    pictures: int
+    """Steps whose prompt has one."""
+    policy_versions: tuple[int, int] | None
+    """Fewest and most updates that an acting policy had seen; None without steps."""
+    whole: TaskDescription
+    tasks: tuple[TaskDescription, ...]
+    """One per kind of task, sorted; empty where there is only one kind."""
+    gamma: float
+    """Discount per step, of the two ranges below."""
+    returns_to_go: tuple[float, float] | None
+    """Lowest and highest discounted sum of rewards from any step on; None without steps."""
+    reward_map: RewardMap | None
+    """What the folder declares; None where it declares none."""
+
+
+class _Tally:
+    """What is counted of one kind of task."""
+
+    def __init__(self) -> None:
+        self.parts = self.lost = self.steps = self.invalid = self.randomised = self.successes = 0
+        self.returns, self.episode_steps, self.rewards = Numbers(), Numbers(), Numbers()
+        self.prompt_tokens, self.answer_tokens = Numbers(), Numbers()
+        self.answer_characters = Numbers()
+
+    def add(self, trajectory: Trajectory) -> None:
+        self._add_steps(trajectory)
+        if trajectory.failure is not None:
+            self.lost += 1
+        elif trajectory.first_step == 0 and trajectory.is_finished:
+            self.successes += trajectory.success
+            self.returns.add(trajectory.total_reward)
+            self.episode_steps.add(len(trajectory.steps))
+        else:
+            self.parts += 1
+
+    def _add_steps(self, trajectory: Trajectory) -> None:
+        for step in trajectory.steps:
+            self.steps += 1
+            self.invalid += not step.action.is_valid
+            self.randomised += step.action.was_randomised
+            self.rewards.add(step.reward)
+            self.answer_characters.add(len(step.completion.text))
+            if step.prompt.token_ids:
+                self.prompt_tokens.add(len(step.prompt.token_ids))
+            if step.completion.token_ids:
+                self.answer_tokens.add(len(step.completion.token_ids))
+
+    def described(self, task_type: str | None) -> TaskDescription:
+        returns = self.returns.distribution()
+        episodes = returns.total
+        randomness = np.random.default_rng(0)
+        return TaskDescription(
+            task_type=task_type,
+            episodes=episodes,
+            parts=self.parts,
+            lost=self.lost,
+            steps=self.steps,
+            invalid=self.invalid,
+            randomised=self.randomised,
+            successes=self.successes,
+            success_interval=wilson_interval(self.successes, episodes) if episodes else None,
+            return_interval=(
+                bootstrap_interval(self.returns.numpy().tolist(), randomness, resamples=_RESAMPLES)
+                if episodes
+                else None
+            ),
+            returns=returns,
+            episode_steps=self.episode_steps.distribution(),
+            rewards=self.rewards.distribution(),
+            prompt_tokens=self.prompt_tokens.distribution(),
+            answer_tokens=self.answer_tokens.distribution(),
+            answer_characters=self.answer_characters.distribution(),
+        )
+
+
+def describe(source: Path, *, gamma: float) -> Description:
+    """Reads a data set once and counts.
+
+    Args:
+        source: a shard, or a folder of shards.
+        gamma: γ in [0, 1], per environment step, of the returns-to-go.
+
+    Raises:
+        StorageError: there is no such data set, a shard is refused, or a reward is not finite.
+        ConfigError: the declared reward map is none.
+        ValueError: γ outside [0, 1].
+    """
+    paths = find_shards(source)
+    tallies: dict[str, _Tally] = {}
+    whole, survey = _Tally(), _Survey(gamma)
+    for path in paths:
+        for number, trajectory in enumerate(stream_shard(path)):
+            if not all(math.isfinite(step.reward) for step in trajectory.steps):
+                raise StorageError(
+                    f"{path}: trajectory {number} has a reward that is not finite — "
+                    f"`forethought data validate {source}` lists all faults"
+                )
+            whole.add(trajectory)
+            tallies.setdefault(trajectory.task_type, _Tally()).add(trajectory)
+            survey.add(trajectory)
+    tasks = [tally.described(task_type) for task_type, tally in sorted(tallies.items())]
+    return Description(
+        source=str(source),
+        environment_ids=tuple(sorted(survey.environment_ids)),
+        shards=len(paths),
+        bytes=sum(path.stat().st_size for path in paths),
+        seeds=len(survey.starts),
+        pictures=survey.pictures,
+        policy_versions=_ends(survey.policy_versions),
+        whole=whole.described(None),
+        tasks=tuple(tasks) if len(tasks) > 1 else (),
+        gamma=gamma,
+        returns_to_go=_ends(survey.returns_to_go),
+        reward_map=read_reward_map(paths[0].parent),
+    )
+
+
+class _Survey:
+    """What is counted over all kinds of tasks alone."""
+
+    def __init__(self, gamma: float) -> None:
+        self.environment_ids: set[str] = set()
+        self.starts: set[tuple[str, int]] = set()
+        self.pictures = 0
+        self.policy_versions: set[int] = set()
+        self.returns_to_go: set[float] = set()
+        """The lowest and the highest so far."""
+        self._gamma = gamma
+
+    def add(self, trajectory: Trajectory) -> None:
+        self.environment_ids.add(trajectory.environment_id)
+        self.starts.add((trajectory.environment_id, trajectory.seed))
+        self.pictures += sum(bool(step.prompt.images) for step in trajectory.steps)
+        self.policy_versions.update(step.policy_version for step in trajectory.steps)
+        if trajectory.steps and trajectory.failure is None:
+            returns_T = returns_to_go(trajectory, gamma=self._gamma)
+            ends = (*self.returns_to_go, float(returns_T.min()), float(returns_T.max()))
+            self.returns_to_go = {min(ends), max(ends)}
+
+
+def _ends(numbers: Iterable[_Number]) -> tuple[_Number, _Number] | None:
+    found = list(numbers)
+    return (min(found), max(found)) if found else None
+
+
+def to_json(description: Description) -> str:
+    """For programs: the keys are stable within a `description_version`. What does not exist
+    is null."""
+    reward_map, span = description.reward_map, description.returns_to_go
+    content = {
+        "description_version": DESCRIPTION_VERSION,
+        "source": description.source,
+        "environment_ids": description.environment_ids,
+        "shards": description.shards,
+        "bytes": description.bytes,
+        "seeds": description.seeds,
+        "steps_with_picture": description.pictures,
+        "policy_versions": description.policy_versions,
+        "gamma": description.gamma,
+        "returns_to_go": span,
+        "reward_map": None if reward_map is None else [reward_map.lowest, reward_map.highest],
+        **_task_json(description.whole),
+        "tasks": {task.task_type: _task_json(task) for task in description.tasks},
+    }
+    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+
+
+def _task_json(task: TaskDescription) -> dict[str, object]:
+    return {
+        "episodes": task.episodes,
+        "parts": task.parts,
+        "lost": task.lost,
+        "steps": task.steps,
+        "success_rate": task.success_rate,
+        "success_interval": task.success_interval,
+        "mean_return": task.mean_return,
+        "return_interval": task.return_interval,
+        "invalid_rate": task.invalid_rate,
+        "randomised_steps": task.randomised,
+        "return": _distribution_json(task.returns),
+        "episode_steps": _distribution_json(task.episode_steps),
+        "reward": _distribution_json(task.rewards),
+        "prompt_tokens": _distribution_json(task.prompt_tokens),
+        "answer_tokens": _distribution_json(task.answer_tokens),
+        "answer_characters": _distribution_json(task.answer_characters),
+    }
+
+
+def _distribution_json(numbers: Distribution) -> dict[str, float] | None:
+    if not numbers.total:
+        return None
+    quantiles = {f"q{share:.0%}".rstrip("%"): numbers.quantile(share) for share in QUANTILES}
+    return {
+        "count": numbers.total,
+        "mean": numbers.mean,
+        "lowest": numbers.lowest,
+        **quantiles,
+        "highest": numbers.highest,
+    }

@@ -1,0 +1,71 @@
+"""The page of a data set: self-contained, escaped, and with the numbers that were counted."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from forethought.data.description import describe
+from forethought.reports.dataset import render_dataset, write_dataset_page
+from forethought.reports.histograms import bars
+from forethought.rollouts.store import write_shard
+from forethought.targets.reward_map import RewardMap, write_reward_map
+from tests.unit.data.builders import make_trajectory
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> str:
+    write_shard(
+        tmp_path / "a.parquet",
+        [
+            make_trajectory(0.0, 1.0, success=True),
+            make_trajectory(-2.0, seed=1, task_type="<script>alert(1)</script>"),
+        ],
+    )
+    write_reward_map(tmp_path, RewardMap(-5.0, 5.0))
+    return render_dataset(describe(tmp_path, gamma=1.0))
+
+
+def test_the_page_needs_nothing_beside_itself(page: str) -> None:
+    assert not re.search(r'(src|href)="(?!#)', page)
+    assert "<script" not in page
+    assert "default-src 'none'" in page
+    assert "$" not in page.partition("</style>")[2]
+
+
+def test_the_page_shows_what_was_counted(page: str) -> None:
+    assert page.count('<svg class="chart"') == 6
+    assert "mean −0.5, median −2, −2 to 1" in page
+    assert "The declared reward map takes −5 to 0 and 5 to 1." in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+def test_equal_data_give_equal_bytes(tmp_path: Path) -> None:
+    write_shard(tmp_path / "a.parquet", [make_trajectory(0.0, 1.0)])
+    pages = []
+    for name in ("one.html", "two.html"):
+        write_dataset_page(describe(tmp_path, gamma=1.0), tmp_path / name)
+        pages.append((tmp_path / name).read_bytes())
+    assert pages[0] == pages[1]
+
+
+def test_few_whole_numbers_have_a_bar_each() -> None:
+    drawn = bars(np.array([-1.0, 0.0, 2.0]), np.array([3, 1, 5]))
+    assert drawn.lefts_B.tolist() == [-1.5, -0.5, 0.5, 1.5]
+    assert (drawn.width, drawn.counts_B.tolist()) == (1.0, [3, 1, 0, 5])
+
+
+def test_other_numbers_share_equal_intervals() -> None:
+    drawn = bars(np.array([0.0, 0.25, 1.0]), np.array([2, 1, 4]))
+    assert len(drawn.counts_B) == 40
+    assert drawn.width == pytest.approx(1 / 40)
+    assert {n: int(drawn.counts_B[n]) for n in np.flatnonzero(drawn.counts_B)} == {
+        0: 2,
+        10: 1,
+        39: 4,
+    }
+
+
+def test_a_single_value_has_one_bar() -> None:
+    assert bars(np.array([0.5]), np.array([7])).counts_B.sum() == 7
