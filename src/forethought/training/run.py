@@ -17,6 +17,7 @@ from tqdm import tqdm
 from forethought.config_file import AnyConfig, dump_config
 from forethought.config_parts import ComputeConfig, OptimizerConfig
 from forethought.errors import ConfigError
+from forethought.policies.reference import Reference
 from forethought.policies.trainable import Trainable
 from forethought.rollouts.slot import Cursor
 from forethought.rollouts.store import write_shard
@@ -92,6 +93,7 @@ class Run:
         *,
         step: int,
         cursors: Sequence[Cursor] = (),
+        reference: Reference | None = None,
     ) -> None:
         """Writes a checkpoint from which this run, killed, continues bit for bit."""
         per_process = self.gather([tuple(cursors)])
@@ -113,6 +115,7 @@ class Run:
                 updater=updater,
                 progress=progress,
                 randomness=randomness,
+                reference=reference,
             ),
         )
 

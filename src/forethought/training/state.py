@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from forethought.errors import CheckpointError
+from forethought.policies.reference import Reference
 from forethought.policies.trainable import Trainable
 from forethought.rollouts.slot import Cursor
 from forethought.runs.metrics import MetricsPosition
@@ -51,13 +52,17 @@ def save_state(
     updater: Updater,
     progress: Progress,
     randomness: Sequence[Mapping[str, Tensor]],
+    reference: Reference | None = None,
 ) -> None:
     """Writes all of it into a folder that will become a checkpoint.
 
     Args:
         randomness: per process, its `random_states`.
+        reference: for algorithms that have one.
     """
     policy.save(folder / MODEL_DIR)
+    if reference is not None:
+        reference.save(folder)
     save_file(_optimizer_tensors(updater), folder / _OPTIMIZER)
     states = {f"{i}/{k}": state for i, one in enumerate(randomness) for k, state in one.items()}
     save_file(states, folder / _RANDOMNESS)
