@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
+from forethought.bench.memory import Peak, highest, with_peak
+
 
 @dataclass(frozen=True)
 class BenchmarkResult:
@@ -24,6 +26,10 @@ class BenchmarkResult:
     """The lowest of those pairs."""
     ratio_high: float | None = None
     """The highest."""
+    peak: Peak | None = None
+    """The most memory that this process held while ours ran: the highest of the pairs."""
+    baseline_peak: Peak | None = None
+    """While the baseline ran; both sides' weights are there all the time."""
 
 
 Benchmark = Callable[[], Iterator[BenchmarkResult]]
@@ -35,13 +41,26 @@ class Pair(NamedTuple):
 
     ours: float
     baseline: float
+    peak: Peak | None = None
+    baseline_peak: Peak | None = None
+
+    def converted(self, convert: Callable[[float], float]) -> "Pair":
+        """The same measurements in another unit."""
+        return self._replace(ours=convert(self.ours), baseline=convert(self.baseline))
+
+
+def side_by_side(ours: Callable[[], float], baseline: Callable[[], float]) -> Pair:
+    """Runs both, one after the other, and notes how much memory either needs."""
+    our_value, our_peak = with_peak(ours)
+    baseline_value, baseline_peak = with_peak(baseline)
+    return Pair(our_value, baseline_value, our_peak, baseline_peak)
 
 
 def compare(
     name: str, unit: str, pairs: Sequence[Pair], *, less_is_better: bool = False
 ) -> BenchmarkResult:
-    """The medians of both sides, and the spread of their ratio."""
-    ratios = [ours / baseline for ours, baseline in pairs]
+    """The medians of both sides, the spread of their ratio, and the highest peaks."""
+    ratios = [pair.ours / pair.baseline for pair in pairs]
     if less_is_better:
         ratios = [1 / ratio for ratio in ratios]
     return BenchmarkResult(
@@ -52,4 +71,6 @@ def compare(
         ratio=median(ratios),
         ratio_low=min(ratios),
         ratio_high=max(ratios),
+        peak=highest(pair.peak for pair in pairs),
+        baseline_peak=highest(pair.baseline_peak for pair in pairs),
     )

@@ -1,22 +1,33 @@
-"""Decoding speed beside Hugging Face `generate`: same weights, same dtype, same prompts.
+"""Decoding speed beside Hugging Face `generate`: same weights, same prompts.
 
 Two loads. Equal lengths: 64 prompts of 160 tokens: what one token step of 64 rows costs, and
 what putting the prompts through the model costs. Mixed lengths, which is what agents
 produce: 512 requests, prompts of 120 to 200 tokens, completions of 10 to 60; `generate`
 takes them in batches of 64, each of which goes on until its longest completion is done; ours
 retires rows and admits others. No two prompts are equal, so nothing is gained by sharing
-them. Completions have exactly the length that is asked for, and both sides sample with
-temperature 1 and keep what log-probabilities need.
+them. Completions have exactly the length that is asked for.
+
+And two ways to call `generate`. As an equal: in our dtype, with all of the vocabulary to
+draw from, at temperature 1, and keeping what log-probabilities need. And as it comes
+(`at its defaults`): the weights loaded by `from_pretrained` without a dtype, which then is that of
+the files, fp32 or, as most are published, bf16; `generate` told nothing but to sample and how
+far, so that it neither keeps logits nor need draw from all tokens. Ours is the same each
+time: fp32, as `load_pretrained` gives it, and with log-probabilities.
 """
 
 from collections.abc import Iterator
+from copy import deepcopy
+from functools import partial
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
+from transformers import PreTrainedModel
 
-from forethought.bench.contract import BenchmarkResult, Pair, compare
+from forethought.bench.contract import BenchmarkResult, Pair, compare, side_by_side
 from forethought.bench.models import make_models
 from forethought.policies.actor_critic import ActorCritic
 from forethought.policies.contract import GenerationRequest
@@ -29,6 +40,8 @@ from forethought.types import Message, Prompt
 BATCH = 64
 STEPS = 48
 PAIRS = 3
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+"""That the files of the weights may have."""
 
 
 class Load(NamedTuple):
@@ -67,17 +80,31 @@ def _measure(
     prefills = [race.run(equal.shortened(1)) for _ in range(pairs)]
     wholes = [race.run(equal) for _ in range(pairs)]
     steps = [
-        Pair(*(1000 * (late - early) / STEPS for late, early in zip(whole, prefill, strict=True)))
+        whole._replace(
+            ours=1000 * (whole.ours - prefill.ours) / STEPS,
+            baseline=1000 * (whole.baseline - prefill.baseline) / STEPS,
+        )
         for whole, prefill in zip(wholes, prefills, strict=True)
     ]
     yield compare(f"{name}/token step", "ms", steps, less_is_better=True)
-    milliseconds = [Pair(1000 * ours, 1000 * theirs) for ours, theirs in prefills]
+    milliseconds = [pair.converted(lambda s: 1000 * s) for pair in prefills]
     yield compare(f"{name}/prefill", "ms", milliseconds, less_is_better=True)
     mixed = race.make_load(requests, (120, 200), (10, 60))
     tokens = sum(mixed.new_tokens)
-    seconds = [race.run(mixed) for _ in range(pairs)]
-    speeds = [Pair(tokens / ours, tokens / theirs) for ours, theirs in seconds]
-    yield compare(f"{name}/mixed", "tokens/s", speeds)
+    equals = [race.run(mixed).converted(lambda s: tokens / s) for _ in range(pairs)]
+    yield compare(f"{name}/mixed", "tokens/s", equals)
+    for files, dtype in DTYPES.items():
+        published = load_as_published(loaded.model, dtype)
+        runs = [race.run(mixed, published) for _ in range(pairs)]
+        speeds = [pair.converted(lambda s: tokens / s) for pair in runs]
+        yield compare(f"{name}/mixed, at its defaults ({files})", "tokens/s", speeds)
+
+
+def load_as_published(model: PreTrainedModel, dtype: torch.dtype) -> PreTrainedModel:
+    """The same weights as `from_pretrained` gives them, told nothing, from files of a dtype."""
+    with TemporaryDirectory() as folder:
+        deepcopy(model).to(dtype).save_pretrained(folder)  # pyright: ignore[reportArgumentType]
+        return type(model).from_pretrained(folder).eval()
 
 
 class _Race:
@@ -109,9 +136,13 @@ class _Race:
         words = self._random.integers(100, 250, size=length - len(start)).tolist()
         return Prompt((message,), (*start, *words))
 
-    def run(self, load: Load) -> Pair:
-        """Seconds that either side takes."""
-        return Pair(self._ours(load), self._theirs(load))
+    def run(self, load: Load, published: PreTrainedModel | None = None) -> Pair:
+        """Seconds that either side takes.
+
+        Args:
+            published: a model for `generate` to run at its defaults; None: as our equal.
+        """
+        return side_by_side(partial(self._ours, load), partial(self._theirs, load, published))
 
     def _ours(self, load: Load) -> float:
         started = perf_counter()
@@ -123,26 +154,29 @@ class _Race:
         return perf_counter() - started
 
     @torch.inference_mode()
-    def _theirs(self, load: Load) -> float:
+    def _theirs(self, load: Load, published: PreTrainedModel | None) -> float:
         started = perf_counter()
+        model: Any = published or self._model
+        as_equal = {"top_k": 0, "output_logits": True, "return_dict_in_generate": True}
         for first in range(0, len(load.prompts), BATCH):
-            prompts = load.prompts[first : first + BATCH]
-            longest = max(len(prompt.token_ids) for prompt in prompts)
-            ids = torch.full((len(prompts), longest), self._encoder.pad_id)
-            mask = torch.zeros_like(ids)
-            for row, prompt in enumerate(prompts):
-                ids[row, longest - len(prompt.token_ids) :] = torch.tensor(prompt.token_ids)
-                mask[row, longest - len(prompt.token_ids) :] = 1
             limit = max(load.new_tokens[first : first + BATCH])
-            self._model.generate(
-                input_ids=ids,
-                attention_mask=mask,
+            model.generate(
+                **self._padded(load.prompts[first : first + BATCH], model.dtype),
                 do_sample=True,
-                top_k=0,
                 min_new_tokens=limit,
                 max_new_tokens=limit,
-                output_logits=True,
-                return_dict_in_generate=True,
-                **self._encoder.image_inputs([image for p in prompts for image in p.images]),
+                **({} if published else as_equal),
             )
         return perf_counter() - started
+
+    def _padded(self, prompts: list[Prompt], dtype: torch.dtype) -> dict[str, Tensor]:
+        """What a processor gives for a batch: padded on the left, pictures in the model's dtype."""
+        longest = max(len(prompt.token_ids) for prompt in prompts)
+        ids = torch.full((len(prompts), longest), self._encoder.pad_id)
+        mask = torch.zeros_like(ids)
+        for row, prompt in enumerate(prompts):
+            ids[row, longest - len(prompt.token_ids) :] = torch.tensor(prompt.token_ids)
+            mask[row, longest - len(prompt.token_ids) :] = 1
+        images = self._encoder.image_inputs([image for p in prompts for image in p.images])
+        cast = {n: t.to(dtype) if t.is_floating_point() else t for n, t in images.items()}
+        return {"input_ids": ids, "attention_mask": mask, **cast}

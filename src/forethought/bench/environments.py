@@ -15,7 +15,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from forethought.bench.contract import BenchmarkResult, Pair, compare
+from forethought.bench.contract import BenchmarkResult, Pair, compare, side_by_side
 from forethought.environments import find_environment, make_environment
 from forethought.environments.vector import Act, Failed, InProcessRunner, Restart
 
@@ -53,9 +53,8 @@ def race(ours: Round, baseline: Round, *, pairs: int, seconds: float) -> list[Pa
     """Steps per second of both, in turn."""
     for warm_up in (ours, baseline):
         _steps_per_s(warm_up, seconds / 4)
-    return [
-        Pair(_steps_per_s(ours, seconds), _steps_per_s(baseline, seconds)) for _ in range(pairs)
-    ]
+    sides = partial(_steps_per_s, ours, seconds), partial(_steps_per_s, baseline, seconds)
+    return [side_by_side(*sides) for _ in range(pairs)]
 
 
 def _steps_per_s(play: Round, seconds: float) -> float:

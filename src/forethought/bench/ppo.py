@@ -1,74 +1,332 @@
-"""Where the time of a PPO iteration goes, in the setting of `forethought quickstart`.
+"""Whole PPO, in environment steps per second, beside the plain loop (`bench.plain_ppo`).
 
-The model is first taught to answer, for one that was not answers with as many tokens as it
-is let. Then it learns for three iterations, of which the last two are measured: the first
-builds what later ones reuse.
+Both sides start from one model, which is first taught to answer, for one that was not
+answers with as many tokens as it is let. Before anything is timed, one batch of answers is
+scored, and its gradient computed, by both: they must agree. Then both learn in turn, an
+iteration each, with as many environment steps, epochs and optimiser steps; the first
+iteration of either is not counted. Nothing but collecting, rescoring and updating is
+timed: neither side writes logs or checkpoints.
 """
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
-from forethought.bench.contract import BenchmarkResult
-from forethought.config import PPOConfig, SFTConfig
-from forethought.config_parts import ComputeConfig, OptimizerConfig, RolloutConfig
-from forethought.training.ppo import train_ppo
+import torch
+from torch import Tensor
+
+from forethought.bench.contract import BenchmarkResult, Pair, compare, side_by_side
+from forethought.bench.plain_ppo import PlainPolicy, PlainUpdater, plain_loss, plain_scores
+from forethought.config import (
+    ComputeConfig,
+    EnvironmentConfig,
+    OptimizerConfig,
+    PPOConfig,
+    RolloutConfig,
+    SFTConfig,
+)
+from forethought.environments.vector import Runner
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.rollouts.collector import AnswerSettings, Collected, Collector
+from forethought.rollouts.seeding import Split
+from forethought.rollouts.world import World
+from forethought.training.ppo import (
+    BatchSize,
+    Learner,
+    collect,
+    improve,
+    judge,
+    make_collector,
+    micro_losses,
+    rescore,
+)
+from forethought.training.run import Run, open_run
+from forethought.training.samples import Sample
 from forethought.training.sft import train_sft
+from forethought.training.start import start
+from forethought.training.summary import Stopwatch
 
+WORLDS = ("NumberLine", "EZPoints")
+"""One in which states, and so prompts, come again and again, and one in which few do."""
 PHASES = ("collect", "rescore", "update")
-ITERATIONS = 3
+PAIRS = 3
+STEPS = 256
+SLOTS = 32
 UPDATES_BEFORE = 120
+LOGPROB_TOLERANCE = 1e-4
+"""Nats, of any token."""
+GRADIENT_TOLERANCE = 1e-3
+"""Of the gradient's length."""
 
 
 def measure_ppo(
-    *, iterations: int = ITERATIONS, updates_before: int = UPDATES_BEFORE
+    *,
+    worlds: Sequence[str] = WORLDS,
+    pairs: int = PAIRS,
+    steps: int = STEPS,
+    slots: int = SLOTS,
+    updates_before: int = UPDATES_BEFORE,
 ) -> Iterator[BenchmarkResult]:
-    """Seconds of each phase, and its share of the iteration, on one core.
+    """Every world, on one core.
 
     Args:
-        iterations: of PPO, the first of which is not counted.
+        pairs: iterations of either side that count.
+        steps: environment steps of an iteration, a multiple of `slots`.
+        slots: answers that ours generates at a time; the plain loop generates one.
         updates_before: of supervised fine-tuning.
+
+    Raises:
+        RuntimeError: both sides score or differentiate differently.
     """
-    with TemporaryDirectory() as folder:
-        start = train_sft(_sft_config(Path(folder) / "sft", updates_before), existing="refuse")
-        run = train_ppo(_ppo_config(Path(folder) / "ppo", start, iterations), existing="refuse")
-        lines = (run / "timings.jsonl").read_text(encoding="utf-8").splitlines()
-    laps = [json.loads(line) for line in lines][1:]
-    seconds = {phase: median(lap[f"{phase}_s"] for lap in laps) for phase in PHASES}
-    whole = sum(seconds.values())
-    yield BenchmarkResult("ppo/iteration", whole, "s", None, None)
-    for phase in PHASES:
-        yield BenchmarkResult(f"ppo/{phase}", seconds[phase], "s", None, None)
-    for phase in PHASES:
-        share = 100 * seconds[phase] / whole
-        yield BenchmarkResult(f"ppo/share of {phase}", share, "%", None, None)
+    threads = torch.get_num_threads()
+    try:
+        for world in worlds:
+            with TemporaryDirectory() as folder:
+                yield from _measure(world, Path(folder), pairs, (steps, slots), updates_before)
+    finally:
+        torch.set_num_threads(threads)
 
 
-def _sft_config(output: Path, updates: int) -> SFTConfig:
+def _measure(
+    name: str, folder: Path, pairs: int, size: tuple[int, int], updates_before: int
+) -> Iterator[BenchmarkResult]:
+    model = train_sft(_sft_config(name, folder / "sft", updates_before), existing="refuse")
+    config = _ppo_config(name, folder / "ppo", model, *size)
+    with open_run(config, "refuse") as run:
+        world, policy = start(config, run, slots=config.rollout.slots, critic=True)
+        # From the same files with the same seed: the same weights.
+        plain_policy = start(config, run, slots=1, critic=True).policy
+        with world.runner(config.rollout.slots, 0) as many, world.runner(1, 0) as one:
+            ours = _Ours(policy, config, run, world, many)
+            plain = _Plain(plain_policy, config, run, world, one)
+            yield from check(ours.learner, judge(ours.collect(), config, run))
+            ours.iterate()
+            plain.iterate()
+            ours.laps.clear()
+            plain.laps.clear()
+            seconds = [side_by_side(ours.timed, plain.timed) for _ in range(pairs)]
+    speeds = [pair.converted(lambda s: size[0] / s) for pair in seconds]
+    yield compare(f"ppo/{name}/whole", "steps/s", speeds)
+    yield from _phases(f"ppo/{name}", ours.laps, plain.laps)
+
+
+def _phases(name: str, ours: "list[Lap]", plain: "list[Lap]") -> Iterator[BenchmarkResult]:
+    """Where the time goes, and how long answers were: equally long on both sides, or the
+    comparison is of little worth."""
+    for index, phase in enumerate(PHASES):
+        pairs = [
+            Pair(mine.seconds[index], theirs.seconds[index])
+            for mine, theirs in zip(ours, plain, strict=True)
+        ]
+        if phase == "rescore":  # the plain loop scores while it collects
+            alone = median(pair.ours for pair in pairs)
+            yield BenchmarkResult(f"{name}/{phase}", alone, "s", None, None)
+        else:
+            yield compare(f"{name}/{phase}", "s", pairs, less_is_better=True)
+    whole = sum(sum(lap.seconds) for lap in ours), sum(sum(lap.seconds) for lap in plain)
+    for index, phase in enumerate(PHASES):
+        shares = [
+            100 * sum(lap.seconds[index] for lap in laps) / total
+            for laps, total in zip((ours, plain), whole, strict=True)
+        ]
+        yield BenchmarkResult(f"{name}/share of {phase}", shares[0], "%", shares[1], None)
+    lengths = [median(lap.answer_tokens for lap in laps) for laps in (ours, plain)]
+    yield BenchmarkResult(f"{name}/answer", lengths[0], "tokens", lengths[1], None)
+
+
+# --- equal results -----------------------------------------------------------------------
+
+
+def check(learner: Learner, samples: Sequence[Sample]) -> Iterator[BenchmarkResult]:
+    """Scores of the same answers, and the gradient of the same batch, ours and plain.
+
+    Raises:
+        RuntimeError: they are further apart than rounding explains.
+    """
+    name = f"ppo/{learner.config.environment.id}"
+    batch, _ = rescore(samples, learner)
+    logprobs = _largest_gap(learner, batch)
+    require_equal(f"{name}: log-probs", logprobs, LOGPROB_TOLERANCE)
+    yield BenchmarkResult(f"{name}/log-probs apart", logprobs, "nats", None, None)
+    gradient = _gradient_gap(learner, batch)
+    require_equal(f"{name}: gradients", gradient, GRADIENT_TOLERANCE)
+    yield BenchmarkResult(f"{name}/gradients apart", gradient, "of length", None, None)
+
+
+@torch.no_grad()
+def _largest_gap(learner: Learner, batch: Sequence[Sample]) -> float:
+    """Between the log-probs that ours and the plain loop find for any token, nats."""
+    policy, _, config, _, _ = learner
+    gaps = [
+        plain_scores(policy, sample.example, temperature=config.rollout.temperature).logprobs_T
+        - torch.tensor(sample.old_logprobs, device=policy.device)
+        for sample in batch
+    ]
+    return float(torch.cat(gaps).abs().max())
+
+
+def _gradient_gap(learner: Learner, batch: Sequence[Sample]) -> float:
+    """Length of the difference of both gradients as a part of the gradient's length."""
+    policy, updater, config, _, _ = learner
+    policy.module.without_dropout()
+    whole = BatchSize(len(batch), sum(len(sample.old_logprobs) for sample in batch))
+    for part in micro_losses(batch, whole, torch.zeros(7), learner):
+        part().backward()
+    ours = _take_gradient(updater.trained)
+    for sample in batch:
+        (plain_loss(policy, sample, config) / len(batch)).backward()
+    plain = _take_gradient(updater.trained)
+    return float((ours - plain).norm() / plain.norm())
+
+
+def _take_gradient(parameters: Mapping[str, Tensor]) -> Tensor:
+    parts: list[Tensor] = []
+    for parameter in parameters.values():
+        gradient = parameter.grad
+        parts.append((torch.zeros_like(parameter) if gradient is None else gradient).flatten())
+        parameter.grad = None
+    return torch.cat(parts)
+
+
+def require_equal(what: str, gap: float, tolerance: float) -> None:
+    if not gap <= tolerance:
+        raise RuntimeError(
+            f"{what} of ours and of the plain loop are {gap:.2g} apart — expected at most "
+            f"{tolerance:g}: what is not equal is not compared"
+        )
+
+
+# --- both sides --------------------------------------------------------------------------
+
+
+class Lap(NamedTuple):
+    """One iteration."""
+
+    seconds: tuple[float, ...]
+    """In the order of `PHASES`."""
+    answer_tokens: float
+    """The mean."""
+
+
+class _Ours:
+    """The trainer's own functions, in its order."""
+
+    def __init__(
+        self, policy: HuggingFacePolicy, config: PPOConfig, run: Run, world: World, runner: Runner
+    ) -> None:
+        updater = run.make_updater(
+            policy,
+            config.optimizer,
+            total_steps=config.updates_per_iteration,  # the rates are constant
+            critic_learning_rate=config.critic_learning_rate,
+        )
+        self.learner = Learner(policy, updater, config, run)
+        self.laps: list[Lap] = []
+        self._collector = make_collector(self.learner, world, runner, on_step=lambda _: None)
+
+    def collect(self) -> Collected:
+        return collect(self._collector, self.learner.config, self.learner.run)
+
+    def iterate(self) -> None:
+        watch = Stopwatch()
+        collected = self.collect()
+        watch.lap("collect")
+        samples = judge(collected, self.learner.config, self.learner.run)
+        rescored, _ = rescore(samples, self.learner)
+        watch.lap("rescore")
+        improve(rescored, self.learner, len(self.laps))
+        watch.lap("update")
+        self.laps.append(_lap(watch, collected))
+
+    def timed(self) -> float:
+        self.iterate()
+        return sum(self.laps[-1].seconds)
+
+
+class _Plain:
+    """The same with one environment and one answer at a time."""
+
+    def __init__(
+        self, policy: HuggingFacePolicy, config: PPOConfig, run: Run, world: World, runner: Runner
+    ) -> None:
+        rollout = config.rollout
+        self._config = replace(config, rollout=replace(rollout, slots=1))
+        self._run = run
+        self._updater = PlainUpdater(policy, config)
+        self.laps: list[Lap] = []
+        self._collector = Collector(
+            environment_id=world.id,
+            runner=runner,
+            policy=PlainPolicy(policy),
+            prompter=world.prompter,
+            settings=AnswerSettings(
+                rollout.max_new_tokens, rollout.temperature, rollout.on_invalid
+            ),
+            split=Split.TRAINING,
+            run_seed=config.seed,
+            bootstraps=True,
+        )
+
+    def iterate(self) -> None:
+        watch = Stopwatch()
+        collected = collect(self._collector, self._config, self._run)
+        watch.lap("collect")
+        samples = judge(collected, self._config, self._run)
+        watch.lap("rescore")
+        self._updater.improve(samples, len(self.laps))
+        watch.lap("update")
+        self.laps.append(_lap(watch, collected))
+
+    def timed(self) -> float:
+        self.iterate()
+        return sum(self.laps[-1].seconds)
+
+
+def _lap(watch: Stopwatch, collected: Collected) -> Lap:
+    lengths = [
+        len(step.completion.token_ids)
+        for trajectory in collected.trajectories
+        for step in trajectory.steps
+    ]
+    return Lap(tuple(lap.value for lap in watch.laps), sum(lengths) / len(lengths))
+
+
+# --- settings ----------------------------------------------------------------------------
+
+
+def _sft_config(world: str, output: Path, updates: int) -> SFTConfig:
     return SFTConfig(
         output=str(output),
         demonstrations=32,
         epochs=updates,  # of one batch
         batch_size=32,
+        environment=EnvironmentConfig(id=world),
         optimizer=OptimizerConfig(learning_rate=2e-3, schedule="constant", warmup_steps=20),
         compute=ComputeConfig(threads=1),
     )
 
 
-def _ppo_config(output: Path, model: Path, iterations: int) -> PPOConfig:
+def _ppo_config(world: str, output: Path, model: Path, steps: int, slots: int) -> PPOConfig:
     return PPOConfig(
         model=str(model),
         output=str(output),
-        total_steps=512 * iterations,
+        total_steps=steps,
         gamma=0.5,
         value_coefficient=0.05,
         value_clip=None,
         epochs=2,
-        batch_size=128,
+        batch_size=min(128, steps),
+        environment=EnvironmentConfig(id=world),
+        optimizer=OptimizerConfig(schedule="constant"),
         rollout=RolloutConfig(
-            steps_per_iteration=512, temperature=1.0, max_new_tokens=48, on_invalid="penalise"
+            slots=slots,
+            steps_per_iteration=steps,
+            temperature=1.0,
+            max_new_tokens=48,
+            on_invalid="penalise",
         ),
         compute=ComputeConfig(threads=1),
     )

@@ -30,12 +30,22 @@ class Bench:
 def bench(settings: Bench) -> None:
     """Measure speed, beside a baseline: both run in turn, in this process, on one core.
 
+    environments  steps per second with pictures, beside Gymnasium's own vector loop.
+    decoding      tokens per second, beside Hugging Face's `generate`: as our equal (dtype,
+                  distribution, logits kept), and at its defaults, as a plain user calls it.
+    ppo           whole iterations in environment steps per second, beside the plain loop:
+                  one environment, answers generated and scored one by one, updates of one
+                  step at a time. Checks first that both give equal log-probs and gradients.
+
     The ratio is the median over the pairs, with the lowest and the highest; above 1 ours is
-    faster. Leave the machine alone meanwhile.
+    faster. Peak is the most memory that the process held meanwhile, ours and the baseline's:
+    both sides' weights and Python itself are in it, so look at the difference. Leave the
+    machine alone meanwhile; all together take an hour or more.
 
     Examples:
-      forethought bench
-      forethought bench environments --json
+      forethought bench environments
+      forethought bench decoding ppo
+      forethought bench ppo --json > ppo.json
     """
     for name in settings.names:
         if name not in BENCHMARKS:
@@ -45,7 +55,7 @@ def bench(settings: Bench) -> None:
     if settings.json:
         print(json.dumps([asdict(result) for result in results], indent=2))
         return
-    header = ("", "ours", "baseline", "unit", "ratio [lowest, highest]")
+    header = ("", "ours", "baseline", "unit", "ratio [lowest, highest]", "peak MiB")
     for line in align([header, *map(_cells, results)]):
         print(line)
 
@@ -69,7 +79,17 @@ def _cells(result: BenchmarkResult) -> tuple[str, ...]:
         "–" if result.baseline is None else _number(result.baseline),
         result.unit,
         "–" if result.ratio is None else f"{result.ratio:.2f}{spread}",
+        _peaks(result),
     )
+
+
+def _peaks(result: BenchmarkResult) -> str:
+    """Ours and the baseline's, main memory and the GPU's: 712 / 805, GPU 1,024 / 2,048."""
+    peaks = [peak for peak in (result.peak, result.baseline_peak) if peak is not None]
+    resident = [f"{p.resident_mib:,.0f}" for p in peaks if p.resident_mib is not None]
+    gpu = [f"{p.gpu_mib:,.0f}" for p in peaks if p.gpu_mib is not None]
+    parts = [" / ".join(resident), f"GPU {' / '.join(gpu)}" if gpu else ""]
+    return ", ".join(part for part in parts if part) or "–"
 
 
 def _number(value: float) -> str:

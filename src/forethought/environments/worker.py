@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
@@ -100,6 +100,8 @@ class Worker:
         )
         # Ctrl-C reaches the whole group; while this process starts, too, it is the parent's
         # affair. What is blocked here stays so there, and is delivered here a moment later.
+        # The tracker is started first: it unblocks the signal when it has been started.
+        resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self._process.start()

@@ -5,9 +5,15 @@ import torch
 
 from forethought.bench import BENCHMARKS, BenchmarkResult
 from forethought.bench.contract import Pair, compare
-from forethought.bench.decoding import measure_decoding
+from forethought.bench.decoding import DTYPES, load_as_published, measure_decoding
 from forethought.bench.environments import measure_environments
-from forethought.bench.ppo import measure_ppo
+from forethought.bench.models import make_models
+from forethought.bench.ppo import (
+    GRADIENT_TOLERANCE,
+    LOGPROB_TOLERANCE,
+    measure_ppo,
+    require_equal,
+)
 
 
 def test_more_is_better() -> None:
@@ -40,22 +46,49 @@ def test_every_architecture_is_measured_on_one_thread() -> None:
     assert [result.name for result in results] == [
         f"decode/{model}/{what}"
         for model in ("tiny", "llama", "gpt2", "llava_next", "qwen2_5_vl")
-        for what in ("token step", "prefill", "mixed")
+        for what in (
+            "token step",
+            "prefill",
+            "mixed",
+            "mixed, at its defaults (fp32)",
+            "mixed, at its defaults (bf16)",
+        )
     ]
     assert all(result.value > 0 and result.ratio is not None for result in results)
     assert torch.get_num_threads() == threads
 
 
+@pytest.mark.parametrize("name", list(DTYPES))
+def test_from_pretrained_takes_the_dtype_of_the_files(name: str) -> None:
+    """Which is what `generate` at its defaults then computes in."""
+    loaded = next(model.loaded for model in make_models() if model.name == "gpt2")
+    published = load_as_published(loaded.model, DTYPES[name])
+    assert published.dtype == DTYPES[name]
+    assert loaded.model.dtype == torch.float32
+
+
+def test_what_is_not_equal_is_not_compared() -> None:
+    require_equal("gradients", 1e-4, 1e-3)
+    with pytest.raises(RuntimeError, match=r"plain loop are 0\.01 apart"):
+        require_equal("gradients", 0.01, 1e-3)
+    with pytest.raises(RuntimeError, match="nan apart"):
+        require_equal("gradients", float("nan"), 1e-3)
+
+
 @pytest.mark.slow
-def test_the_phases_make_up_the_iteration() -> None:
-    iteration, *phases = measure_ppo(iterations=2, updates_before=1)
-    names = ("collect", "rescore", "update")
-    assert [phase.name for phase in phases] == [
-        *(f"ppo/{name}" for name in names),
-        *(f"ppo/share of {name}" for name in names),
-    ]
-    assert sum(phase.value for phase in phases[:3]) == pytest.approx(iteration.value)
-    assert sum(phase.value for phase in phases[3:]) == pytest.approx(100)
+def test_the_plain_loop_computes_the_same_and_the_phases_make_up_the_iteration() -> None:
+    """Two iterations of four steps each; one that warms up and one that counts."""
+    results = measure_ppo(worlds=("NumberLine",), pairs=1, steps=4, slots=2, updates_before=1)
+    by_name = {result.name.removeprefix("ppo/NumberLine/"): result for result in results}
+    phases = ("collect", "rescore", "update")
+    shares = [f"share of {phase}" for phase in phases]
+    apart = ("log-probs apart", "gradients apart")
+    assert list(by_name) == [*apart, "whole", *phases, *shares, "answer"]
+    assert by_name["log-probs apart"].value <= LOGPROB_TOLERANCE
+    assert by_name["gradients apart"].value <= GRADIENT_TOLERANCE
+    seconds = sum(by_name[phase].value for phase in phases)
+    assert 4 / by_name["whole"].value == pytest.approx(seconds)
+    assert sum(by_name[share].value for share in shares) == pytest.approx(100)
 
 
 def test_all_of_them_are_known_to_the_command() -> None:
