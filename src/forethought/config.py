@@ -132,6 +132,14 @@ class PPOConfig:
     entropy_coefficient: float = 0.0
     """Weight of the mean token entropy, as a bonus. RL4VLM's code reads 0.01 but never uses it."""
 
+    kl_coefficient: float = 0.0
+    """Weight of the divergence from the model that the run started from, per token; 0 keeps
+    no such model. GRPO: 0.04."""
+
+    kl_use: Literal["loss", "reward"] = "loss"
+    """Where the divergence counts: in the loss (GRPO), or as a penalty in every step's reward
+    (InstructGPT), which the discount then spreads over the steps before."""
+
     epochs: int = 4
     """Passes over each iteration's steps."""
 
@@ -179,6 +187,8 @@ class PPOConfig:
         require(0 < rate <= 0.1, "critic_learning_rate", rate, "above 0, at most 0.1")
         bonus = self.entropy_coefficient
         require(bonus >= 0, "entropy_coefficient", bonus, "0 or more")
+        pull = self.kl_coefficient
+        require(0 <= pull < math.inf, "kl_coefficient", pull, "0 or more")
         require(self.epochs >= 1, "epochs", self.epochs, "1 or more")
         expected = f"1 to rollout.steps_per_iteration ({per_iteration})"
         require(1 <= self.batch_size <= per_iteration, "batch_size", self.batch_size, expected)

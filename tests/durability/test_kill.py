@@ -99,6 +99,17 @@ def test_ppo_in_groups_killed_at_three_random_moments(ppo: str, tmp_path: Path) 
     assert_same_run(tmp_path / "ppo", whole)
 
 
+@pytest.mark.parametrize("use", ["loss", "reward"])
+def test_ppo_held_to_its_start_killed_at_three_random_moments(
+    ppo: str, tmp_path: Path, use: str
+) -> None:
+    """The start is no longer the policy when the run goes on."""
+    words = f"{ppo} --kl-coefficient 0.1 --kl-use {use}"
+    whole = trained(words, tmp_path / "whole")
+    kill_and_resume(words, tmp_path / "ppo", moments(3, 3, PPO_ITERATIONS))
+    assert_same_run(tmp_path / "ppo", whole)
+
+
 def test_ppo_killed_without_its_worker_processes(ppo: str, whole_ppo: Path, tmp_path: Path) -> None:
     """They notice, and end. Where environments are hosted decides nothing but the order in which
     they reply, thus who shares a batch with whom, thus the last bits, thus, in time, a token."""

@@ -137,6 +137,25 @@ def test_the_action_alone_does_not_learn_what_the_thoughts_decide(
     assert learn(imitator, tmp_path / "ppo", thought_weight=0.0)[1] < MISSED
 
 
+@pytest.mark.parametrize("use", ["loss", "reward"])
+def test_it_learns_while_held_loosely_to_its_start(
+    imitator: Path, tmp_path: Path, use: str
+) -> None:
+    before, after = learn(imitator, tmp_path / "ppo", kl_coefficient=0.01, kl_use=use)
+    assert before < MISSED
+    assert after >= BAR
+
+
+@pytest.mark.parametrize(("use", "coefficient"), [("loss", 10.0), ("reward", 1.0)])
+def test_held_tightly_it_stays_what_it_was(
+    imitator: Path, tmp_path: Path, use: str, coefficient: float
+) -> None:
+    before, after = learn(imitator, tmp_path / "ppo", kl_coefficient=coefficient, kl_use=use)
+    assert before / 2 < after < MISSED
+    log = read_metrics(tmp_path / "ppo" / "metrics.jsonl")
+    assert float(log.column("reference_kl").values.max()) < 0.05
+
+
 def test_a_wrong_sign_unlearns(
     imitator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

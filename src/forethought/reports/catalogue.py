@@ -57,6 +57,13 @@ CHARTS = (
         Scale.LOG,
     ),
     Chart(
+        "Distance from the start",
+        ("reference_kl",),
+        "nats per token",
+        "Divergence from the model that the run started from.",
+        shows=(0.0,),
+    ),
+    Chart(
         "Clipped steps",
         ("clip_fraction",),
         "share of steps",

@@ -18,6 +18,7 @@ from forethought.config import PPOConfig
 from forethought.config_parts import require
 from forethought.environments.vector import Runner
 from forethought.errors import OffPolicyError
+from forethought.losses.kl import kl_to_reference
 from forethought.losses.masked_mean import masked_mean
 from forethought.losses.policy import PolicyLoss, clipped_policy_loss
 from forethought.losses.thoughts import thought_scaled_logprobs
@@ -25,6 +26,7 @@ from forethought.losses.value import ValueLoss, clipped_value_loss, explained_va
 from forethought.policies.actor_critic import Scores
 from forethought.policies.batching import Rows, TokenBatch
 from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.reference import Reference, load_reference, start_reference
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.world import World
@@ -32,6 +34,7 @@ from forethought.targets.batch_normalised import batch_normalised_advantages
 from forethought.targets.gae import trajectory_advantages
 from forethought.targets.groups import episode_return, group_advantages
 from forethought.targets.normalise import normalise_advantages
+from forethought.training.anchor import penalised, reference_logprobs
 from forethought.training.optim import Updater
 from forethought.training.run import Existing, Run, advance, open_run
 from forethought.training.samples import Old, Sample, lay_out, plan, to_sample
@@ -50,6 +53,8 @@ class Learner(NamedTuple):
     updater: Updater
     config: PPOConfig
     run: Run
+    reference: Reference | None = None
+    """The model as it was at the start, where the policy is to stay near it."""
 
 
 class Statistics(NamedTuple):
@@ -58,6 +63,7 @@ class Statistics(NamedTuple):
     policy_loss: float
     value_loss: float
     entropy: float
+    reference_kl: float
     approximate_kl: float
     clip_fraction: float
     value_clip_fraction: float
@@ -83,7 +89,7 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
             total_steps=updates,
             critic_learning_rate=config.critic_learning_rate,
         )
-        learner = Learner(policy, updater, config, run)
+        learner = Learner(policy, updater, config, run, open_reference(policy, config, run))
         bar = run.bar("ppo", config.total_steps)
         with world.runner(slots, config.environment.workers) as runner:
             collector = make_collector(learner, world, runner, on_step=partial(advance, bar))
@@ -91,7 +97,8 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                 watch = Stopwatch()
                 collected = collect(collector, config, run)
                 watch.lap("collect_s")
-                samples, deviation = rescore(judge(collected, config, run), learner)
+                judged = judge(anchor_rewards(collected, learner), config, run)
+                samples, deviation = rescore(anchor_losses(judged, learner), learner)
                 watch.lap("rescore_s")
                 statistics = improve(samples, learner, iteration)
                 watch.lap("update_s")
@@ -106,16 +113,29 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                 bar.set_postfix(success=f"{measures[1].value:.2f}", refresh=False)
                 is_last = iteration + 1 == config.iterations
                 if is_last or (iteration + 1) % config.checkpoint_every == 0:
-                    run.save(policy, updater, step=iteration + 1, cursors=collector.cursors())
+                    run.save(
+                        policy,
+                        updater,
+                        step=iteration + 1,
+                        cursors=collector.cursors(),
+                        reference=learner.reference,
+                    )
         bar.close()
         return run.folder.path
+
+
+def open_reference(policy: HuggingFacePolicy, config: PPOConfig, run: Run) -> Reference | None:
+    """The start of the run, where something holds the policy to it."""
+    if not config.kl_coefficient:
+        return None
+    return load_reference(policy, run.checkpoint) if run.checkpoint else start_reference(policy)
 
 
 def make_collector(
     learner: Learner, world: World, runner: Runner, on_step: Callable[[int], object]
 ) -> Collector:
     """Slots in training episodes, brought back to where a stopped run left them."""
-    policy, _, config, run = learner
+    policy, _, config, run, _ = learner
     rollout = config.rollout
     collector = Collector(
         environment_id=world.id,
@@ -156,6 +176,31 @@ def collect(collector: Collector, config: PPOConfig, run: Run) -> Collected:
         everything.episodes.extend(played.episodes)
         steps += sum(run.gather([len(trajectory.steps) for trajectory in played.trajectories]))
     return everything
+
+
+def anchor_rewards(collected: Collected, learner: Learner) -> Collected:
+    """With `kl_use: reward`, every step is charged for how far its answer is from the start."""
+    policy, updater, config, run, reference = learner
+    if reference is None or config.kl_use != "reward":
+        return collected
+    steps = chain.from_iterable(trajectory.steps for trajectory in collected.trajectories)
+    samples = [to_sample(step, advantage=0.0, value_target=0.0) for step in steps]
+    logprobs = reference_logprobs(samples, policy, updater, reference, config, run)
+    return collected._replace(
+        trajectories=penalised(collected.trajectories, logprobs, config.kl_coefficient)
+    )
+
+
+def anchor_losses(samples: list[Sample], learner: Learner) -> list[Sample]:
+    """With a reference, the samples with its log-probs, for the loss and for the log."""
+    policy, updater, config, run, reference = learner
+    if reference is None:
+        return samples
+    known = reference_logprobs(samples, policy, updater, reference, config, run)
+    return [
+        sample._replace(reference_logprobs=logprobs)
+        for sample, logprobs in zip(samples, known, strict=True)
+    ]
 
 
 def judge(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:
@@ -227,7 +272,7 @@ def rescore(samples: Sequence[Sample], learner: Learner) -> tuple[list[Sample], 
         OffPolicyError: the two differ in fp32: prompt, image, ids or weights are not
             those of the rollout.
     """
-    policy, updater, config, run = learner
+    policy, updater, config, run, _ = learner
     rescored = list(samples)
     largest = 0.0
     policy.module.eval()
@@ -257,7 +302,7 @@ def improve(samples: Sequence[Sample], learner: Learner, iteration: int) -> Stat
 
     Batches are drawn from the samples of all processes; each process does its own ones.
     """
-    policy, updater, config, run = learner
+    policy, updater, config, run, _ = learner
     policy.module.without_dropout()
     sizes = run.gather([len(sample.old_logprobs) for sample in samples])
     first = run.offset(len(samples))
@@ -291,7 +336,8 @@ def micro_losses(
         whole: the global batch's size.
         totals: the parts' statistics are added to it, in the order of `Statistics`.
     """
-    policy, updater, config, run = learner
+    policy, updater, config, run, _ = learner
+    pull = config.kl_coefficient if config.kl_use == "loss" else 0.0
 
     def part(rows: Rows) -> Tensor:
         tokens, old = lay_out(samples, rows, policy.encoder, policy.device)
@@ -305,6 +351,11 @@ def micro_losses(
         policy_part = policy_loss(scores, tokens, old, config)
         value_part = value_loss(scores, old, config)
         entropy = masked_mean(values=scores.entropies_BT, mask=tokens.mask_BT)
+        reference_kl = kl_to_reference(
+            logprobs_BT=scores.logprobs_BT,
+            reference_logprobs_BT=old.reference_logprobs_BT,
+            mask_BT=tokens.mask_BT,
+        )
         by_step, by_token = (
             len(tokens.mask_BT) / whole.steps,
             int(tokens.mask_BT.sum()) / whole.tokens,
@@ -317,6 +368,7 @@ def micro_losses(
                     policy_part.loss.detach() * by_loss,
                     value_part.loss.detach() * by_step,
                     entropy.detach() * by_token,
+                    reference_kl.detach() * by_token,
                     policy_part.approximate_kl * by_ratio,
                     policy_part.clip_fraction * by_ratio,
                     value_part.clip_fraction * by_step,
@@ -326,7 +378,7 @@ def micro_losses(
         return (
             by_loss * policy_part.loss
             + by_step * config.value_coefficient * value_part.loss
-            - by_token * config.entropy_coefficient * entropy
+            + by_token * (pull * reference_kl - config.entropy_coefficient * entropy)
         )
 
     return [partial(part, rows) for rows in plan(samples, config.compute.micro_batch_tokens)]
@@ -375,12 +427,13 @@ def value_loss(scores: Scores, old: Old, config: PPOConfig) -> ValueLoss:
 
 
 def summarise_updates(statistics: Statistics, config: PPOConfig) -> list[Measure]:
-    """The updates' statistics; without a critic nothing is said about one."""
+    """The updates' statistics; nothing is said about a critic or a reference that is not there."""
     of_critic = () if config.has_critic else ("value_loss", "value_clip_fraction")
+    of_reference = () if config.kl_coefficient else ("reference_kl",)
     return [
         Measure(name, value)
         for name, value in statistics._asdict().items()
-        if name not in of_critic
+        if name not in (*of_critic, *of_reference)
     ]
 
 

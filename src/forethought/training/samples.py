@@ -31,6 +31,8 @@ class Sample(NamedTuple):
     advantage: float
     value_target: float
     """GAE's estimate of the discounted return."""
+    reference_logprobs: list[float]
+    """Under the model that the run started from; as sampled where none is kept."""
 
 
 def to_sample(step: Step, advantage: float, value_target: float) -> Sample:
@@ -43,6 +45,7 @@ def to_sample(step: Step, advantage: float, value_target: float) -> Sample:
         old_value=0.0 if step.value is None else step.value,
         advantage=advantage,
         value_target=value_target,
+        reference_logprobs=list(completion.logprobs),
     )
 
 
@@ -54,6 +57,7 @@ class Old(NamedTuple):
     values_B: Tensor
     advantages_B: Tensor
     value_targets_B: Tensor
+    reference_logprobs_BT: Tensor
 
 
 def plan(samples: Sequence[Sample], micro_batch_tokens: int) -> list[Rows]:
@@ -74,5 +78,6 @@ def lay_out(
         torch.tensor([sample.old_value for sample in chosen]),
         torch.tensor([sample.advantage for sample in chosen]),
         torch.tensor([sample.value_target for sample in chosen]),
+        place_in_window(tokens, [sample.reference_logprobs for sample in chosen]),
     )
     return tokens.to(device), Old(*(tensor.to(device) for tensor in old))
