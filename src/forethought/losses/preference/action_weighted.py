@@ -1,0 +1,90 @@
+"""Action probability weighting (APW): thoughts count as much as they decide the action."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from forethought.losses.preference.answers import (
+    Answers,
+    PreferenceLoss,
+    require_above_zero,
+    require_pairs,
+)
+
+WeightGradient = Literal["detached", "full"]
+WeightNormalisation = Literal["sequence", "geometric_mean"]
+WeightedReference = Literal["thoughts", "thoughts_and_action"]
+
+
+def action_weighted_loss(
+    *,
+    winners: Answers,
+    losers: Answers,
+    beta: float,
+    weight_gradient: WeightGradient = "detached",
+    weight_normalisation: WeightNormalisation = "sequence",
+    reference: WeightedReference = "thoughts",
+) -> PreferenceLoss:
+    """DPO on thoughts, each answer's log-ratio weighted by p(a|T).
+
+        L = -mean log σ(β p(a⁺|T⁺) r(T⁺) - β p(a⁻|T⁻) r(T⁻))
+        r(T) = log π_θ(T|x) - log π_ref(T|x)
+
+    InteractiveCOT, Eq. 6. The action itself is trained through its weight alone, if at all:
+
+    - weight_gradient: `detached` takes p as a number, as Eq. 4 does; `full` trains it too.
+    - weight_normalisation: p is the probability of the action's whole token sequence, or the
+      geometric mean over its tokens, p^(1/n), which long actions do not make small.
+    - reference: Eq. 6 sets thoughts against thoughts; Eq. 8 subtracts log π_ref(a, T|x),
+      which shifts r(T) by the constant -log π_ref(a|x, T).
+
+    With p = 1 on both sides all of these are DPO.
+
+    Args:
+        winners: (T⁺, a⁺) of each pair.
+        losers: (T⁻, a⁻) of each pair, in the same order.
+        beta: β > 0, per nat.
+
+    Returns:
+        The loss, and the margins inside σ.
+
+    Raises:
+        ValueError: what `require_pairs` refuses, or β not above 0.
+    """
+    require_pairs(winners=winners, losers=losers)
+    require_above_zero(beta=beta)
+    weighted: list[Tensor] = []
+    for side in (winners, losers):
+        ratios_P = side.thoughts_P - side.reference_thoughts_P
+        if reference == "thoughts_and_action":
+            ratios_P = ratios_P - side.reference_action_P
+        weights_P = action_probabilities(
+            logprobs_P=side.action_P,
+            tokens_P=side.action_tokens_P,
+            normalisation=weight_normalisation,
+        )
+        if weight_gradient == "detached":
+            weights_P = weights_P.detach()
+        weighted.append(weights_P * ratios_P)
+    margins_P = beta * (weighted[0] - weighted[1])
+    return PreferenceLoss(-logsigmoid(margins_P).mean(), margins_P.detach())
+
+
+def action_probabilities(
+    *, logprobs_P: Tensor, tokens_P: Tensor, normalisation: WeightNormalisation
+) -> Tensor:
+    """p(a|T): of the whole action, or the geometric mean over its tokens; 1 without tokens.
+
+    Args:
+        logprobs_P: log π(a|x, T), summed over tokens, nats, fp32.
+        tokens_P: how many there are, int64.
+        normalisation: whether to divide by them.
+
+    Returns:
+        [P], in (0, 1].
+    """
+    if normalisation == "geometric_mean":
+        logprobs_P = logprobs_P / tokens_P.clamp(min=1)
+    return torch.exp(logprobs_P)

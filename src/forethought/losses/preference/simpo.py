@@ -1,0 +1,41 @@
+"""SimPO: mean log-probs instead of log-ratios; there is no reference."""
+
+from torch.nn.functional import logsigmoid
+
+from forethought.losses.preference.answers import (
+    Answers,
+    PreferenceLoss,
+    require_above_zero,
+    require_pairs,
+)
+
+
+def simpo_loss(
+    *, winners: Answers, losers: Answers, beta: float, target_margin: float
+) -> PreferenceLoss:
+    """Simple preference optimisation.
+
+        L = -mean log σ(β log π_θ(y⁺|x) / |y⁺| - β log π_θ(y⁻|x) / |y⁻| - γ)
+
+    Meng et al. 2024, Eq. 6; |y| counts the tokens of thoughts and action, so that length
+    is no reason to prefer. Nothing holds the policy where it began.
+
+    Args:
+        winners: y⁺ of each pair; its reference is not used.
+        losers: y⁻ of each pair, in the same order.
+        beta: β > 0, per nat and token; the paper's are 2 to 10.
+        target_margin: γ, 0 or more.
+
+    Returns:
+        The loss, and the margins less γ.
+
+    Raises:
+        ValueError: what `require_pairs` refuses, β not above 0, or γ below 0.
+    """
+    require_pairs(winners=winners, losers=losers)
+    require_above_zero(beta=beta)
+    if not 0 <= target_margin < float("inf"):
+        raise ValueError(f"target_margin: expected 0 or more, got {target_margin}")
+    means_P = winners.logprobs / winners.lengths - losers.logprobs / losers.lengths
+    margins_P = beta * means_P
+    return PreferenceLoss(-logsigmoid(margins_P - target_margin).mean(), margins_P.detach())

@@ -1,0 +1,379 @@
+"""Each objective of preferences: value and slope by hand.
+
+The pair that most rows use: r(y⁺) = log(0.5·0.5 / (0.25·0.25)) = log 4, of which the
+thoughts give log 2 and the action log 2; r(y⁻) = log(0.25·0.25 / (0.5·0.25)) = -log 2, all of
+it from the thoughts. With β = 1 the margin is log 8, σ(-log 8) = 1/9 and -log σ(log 8) = log 9/8.
+"""
+
+from functools import partial
+from math import exp, log, sqrt
+from typing import Protocol
+
+import pytest
+import torch
+
+from forethought.losses.preference.action_consistency import action_consistency_loss
+from forethought.losses.preference.action_weighted import action_weighted_loss
+from forethought.losses.preference.answers import Answers, PreferenceLoss
+from forethought.losses.preference.constant_action import constant_action_loss
+from forethought.losses.preference.dpo import dpo_loss
+from forethought.losses.preference.hinge import hinge_loss
+from forethought.losses.preference.ipo import ipo_loss
+from forethought.losses.preference.kto import kto_loss
+from forethought.losses.preference.robust import robust_dpo_loss
+from forethought.losses.preference.rpo import rpo_loss
+from forethought.losses.preference.simpo import simpo_loss
+from tests.unit.losses.preference.builders import Given, Slopes, answers, slopes
+
+WINNER = Given(0.5, 0.5, 0.25, 0.25)
+LOSER = Given(0.25, 0.25, 0.5, 0.25)
+CERTAIN_WINNER = Given(0.5, 1.0, 0.25, 1.0)
+CERTAIN_LOSER = Given(0.25, 1.0, 0.5, 1.0)
+
+
+class Objective(Protocol):
+    def __call__(self, *, winners: Answers, losers: Answers) -> PreferenceLoss: ...
+
+
+def sigmoid(x: float) -> float:
+    return 1 / (1 + exp(-x))
+
+
+# Eq. 6 on this pair: p(a⁺) = 1/2, p(a⁻) = 1/4; r(T⁺) = log 2, r(T⁻) = -log 2.
+APW = log(2) / 2 + log(2) / 4
+# With the action's reference in the denominator both r gain log 4.
+APW_BOTH = (log(2) + log(4)) / 2 - (-log(2) + log(4)) / 4
+# Two tokens in the action: square roots, √½ and ½.
+APW_MEAN = sqrt(0.5) * log(2) + 0.5 * log(2)
+
+ROWS = [
+    pytest.param(
+        partial(dpo_loss, beta=1.0),
+        (log(9 / 8), log(8), Slopes(-1 / 9, -1 / 9, 1 / 9, 1 / 9)),
+        id="dpo",
+    ),
+    pytest.param(
+        # Margin 2 log 8, sigma of it 64/65.
+        partial(dpo_loss, beta=2.0),
+        (log(65 / 64), 2 * log(8), Slopes(-2 / 65, -2 / 65, 2 / 65, 2 / 65)),
+        id="dpo: beta scales margin and slope",
+    ),
+    pytest.param(
+        partial(constant_action_loss, beta=1.0),
+        (log(9 / 8), log(8), Slopes(-1 / 9, 0, 1 / 9, 0)),
+        id="constant action: the value of dpo, the slope of the thoughts alone",
+    ),
+    pytest.param(
+        partial(action_weighted_loss, beta=1.0),
+        (
+            -log(sigmoid(APW)),
+            APW,
+            Slopes(-sigmoid(-APW) / 2, 0, sigmoid(-APW) / 4, 0),
+        ),
+        id="apw: detached, sequence, thoughts",
+    ),
+    pytest.param(
+        # d(p r)/d log p = p r: 1/2 log 2 on the winner's, -1/4 log 2 on the loser's.
+        partial(action_weighted_loss, beta=1.0, weight_gradient="full"),
+        (
+            -log(sigmoid(APW)),
+            APW,
+            Slopes(
+                -sigmoid(-APW) / 2,
+                -sigmoid(-APW) * log(2) / 2,
+                sigmoid(-APW) / 4,
+                sigmoid(-APW) * -log(2) / 4,
+            ),
+        ),
+        id="apw: full, sequence, thoughts",
+    ),
+    pytest.param(
+        partial(action_weighted_loss, beta=1.0, weight_normalisation="geometric_mean"),
+        (
+            -log(sigmoid(APW_MEAN)),
+            APW_MEAN,
+            Slopes(-sigmoid(-APW_MEAN) * sqrt(0.5), 0, sigmoid(-APW_MEAN) / 2, 0),
+        ),
+        id="apw: detached, geometric mean, thoughts",
+    ),
+    pytest.param(
+        # p^(1/2): its slope is half of itself.
+        partial(
+            action_weighted_loss,
+            beta=1.0,
+            weight_gradient="full",
+            weight_normalisation="geometric_mean",
+        ),
+        (
+            -log(sigmoid(APW_MEAN)),
+            APW_MEAN,
+            Slopes(
+                -sigmoid(-APW_MEAN) * sqrt(0.5),
+                -sigmoid(-APW_MEAN) * sqrt(0.5) / 2 * log(2),
+                sigmoid(-APW_MEAN) / 2,
+                sigmoid(-APW_MEAN) / 4 * -log(2),
+            ),
+        ),
+        id="apw: full, geometric mean, thoughts",
+    ),
+    pytest.param(
+        partial(action_weighted_loss, beta=1.0, reference="thoughts_and_action"),
+        (
+            -log(sigmoid(APW_BOTH)),
+            APW_BOTH,
+            Slopes(-sigmoid(-APW_BOTH) / 2, 0, sigmoid(-APW_BOTH) / 4, 0),
+        ),
+        id="apw: detached, sequence, thoughts and action",
+    ),
+    pytest.param(
+        # Distance 1/(2 beta) = 1: (log 8 - 1)², slope 2 (log 8 - 1).
+        partial(ipo_loss, beta=0.5),
+        (
+            (log(8) - 1) ** 2,
+            log(8),
+            Slopes(*(2 * (log(8) - 1) * sign for sign in (1, 1, -1, -1))),
+        ),
+        id="ipo: beyond its distance, drawn back",
+    ),
+    pytest.param(
+        partial(ipo_loss, beta=0.1),
+        ((log(8) - 5) ** 2, log(8), Slopes(*(2 * (log(8) - 5) * s for s in (1, 1, -1, -1)))),
+        id="ipo: within its distance, drawn apart",
+    ),
+    pytest.param(
+        # (0.75 log 9/8 - 0.25 log 9) / 0.5; slope (0.75 (-1/9) - 0.25 (8/9)) / 0.5 = -11/18.
+        partial(robust_dpo_loss, beta=1.0, label_noise=0.25),
+        (
+            1.5 * log(9 / 8) - 0.5 * log(9),
+            log(8),
+            Slopes(-11 / 18, -11 / 18, 11 / 18, 11 / 18),
+        ),
+        id="rdpo: a quarter of the labels flipped",
+    ),
+    pytest.param(
+        # log π(y⁺) = log 1/4.
+        partial(rpo_loss, beta=1.0, nll_weight=0.5),
+        (log(9 / 8) + 0.5 * log(4), log(8), Slopes(-1 / 9 - 0.5, -1 / 9 - 0.5, 1 / 9, 1 / 9)),
+        id="rpo: the winner's likelihood beside dpo",
+    ),
+    pytest.param(
+        partial(hinge_loss, beta=0.25),
+        (1 - 0.25 * log(8), 0.25 * log(8), Slopes(-0.25, -0.25, 0.25, 0.25)),
+        id="hinge: below the margin",
+    ),
+    pytest.param(
+        partial(hinge_loss, beta=1.0),
+        (0.0, log(8), Slopes(0, 0, 0, 0)),
+        id="hinge: beyond the margin, nothing",
+    ),
+    pytest.param(
+        # Five tokens each: (log 1/4 - log 1/16) / 5 = log(4)/5, times 5, less log 2: log 2.
+        partial(simpo_loss, beta=5.0, target_margin=log(2)),
+        (log(3 / 2), log(4), Slopes(-1 / 3, -1 / 3, 1 / 3, 1 / 3)),
+        id="simpo: means per token, less the target margin",
+    ),
+]
+
+
+@pytest.mark.parametrize(("objective", "expected"), ROWS)
+def test_value_and_slope(objective: Objective, expected: tuple[float, float, Slopes]) -> None:
+    winners, losers = answers(WINNER), answers(LOSER)
+    result = objective(winners=winners, losers=losers)
+    loss, margin, slope = expected
+    assert result.loss.item() == pytest.approx(loss, abs=1e-6)
+    assert result.margins_P.tolist() == [pytest.approx(margin, abs=1e-6)]
+    assert not result.margins_P.requires_grad
+    assert slopes(result.loss, winners, losers) == pytest.approx(slope, abs=1e-6)
+
+
+@pytest.mark.parametrize("objective", [row.values[0] for row in ROWS], ids=[r.id for r in ROWS])
+def test_mean_over_pairs(objective: Objective) -> None:
+    """Two pairs cost the mean of what each costs alone, so micro-batches add up."""
+    other_winner, other_loser = Given(0.4, 0.9, 0.3, 0.8, 4, 1), Given(0.6, 0.7, 0.1, 0.9, 2, 3)
+    both = objective(winners=answers(WINNER, other_winner), losers=answers(LOSER, other_loser))
+    first = objective(winners=answers(WINNER), losers=answers(LOSER))
+    second = objective(winners=answers(other_winner), losers=answers(other_loser))
+    assert both.loss.item() == pytest.approx((first.loss.item() + second.loss.item()) / 2)
+    assert both.margins_P.tolist() == pytest.approx(
+        [*first.margins_P.tolist(), *second.margins_P.tolist()]
+    )
+
+
+def test_equation_5_with_the_right_sign() -> None:
+    """Autograd of Eq. 4 is -β Λ (∇ log π(T⁺) - ∇ log π(T⁻)) with Λ = σ(q⁻ - q⁺), and not with
+    the printed σ(q⁺ - q⁻)."""
+    winners, losers = answers(WINNER), answers(LOSER)
+    slope = slopes(
+        constant_action_loss(winners=winners, losers=losers, beta=0.3).loss, winners, losers
+    )
+    margin = 0.3 * (winners.log_ratios - losers.log_ratios).item()
+    assert slope.winner_thoughts == pytest.approx(-0.3 * sigmoid(-margin))
+    assert slope.loser_thoughts == pytest.approx(0.3 * sigmoid(-margin))
+    assert slope.winner_thoughts != pytest.approx(-0.3 * sigmoid(margin), rel=0.1)
+
+
+@pytest.mark.parametrize("reference", ["thoughts", "thoughts_and_action"])
+@pytest.mark.parametrize("normalisation", ["sequence", "geometric_mean"])
+@pytest.mark.parametrize("gradient", ["detached", "full"])
+def test_certain_actions_make_apw_dpo(gradient: str, normalisation: str, reference: str) -> None:
+    winners, losers = answers(CERTAIN_WINNER), answers(CERTAIN_LOSER)
+    weighted = action_weighted_loss(
+        winners=winners,
+        losers=losers,
+        beta=0.7,
+        weight_gradient=gradient,  # pyright: ignore[reportArgumentType]
+        weight_normalisation=normalisation,  # pyright: ignore[reportArgumentType]
+        reference=reference,  # pyright: ignore[reportArgumentType]
+    )
+    plain = dpo_loss(winners=winners, losers=losers, beta=0.7)
+    assert torch.equal(weighted.loss, plain.loss)
+    ours, theirs = (slopes(result.loss, winners, losers) for result in (weighted, plain))
+    assert ours.winner_thoughts == theirs.winner_thoughts
+    assert ours.loser_thoughts == theirs.loser_thoughts
+
+
+def test_apw_with_detached_weights_is_a_weighted_dpo() -> None:
+    """Thoughts alone, each side's log-ratio multiplied by a number that is known beforehand."""
+    winners, losers = answers(WINNER, CERTAIN_WINNER), answers(LOSER, LOSER)
+    weighted = action_weighted_loss(winners=winners, losers=losers, beta=0.7)
+
+    def scaled(side: Answers) -> Answers:
+        weights_P, none_P = side.action_P.detach().exp(), torch.zeros_like(side.thoughts_P)
+        return side._replace(
+            thoughts_P=weights_P * side.thoughts_P,
+            reference_thoughts_P=weights_P * side.reference_thoughts_P,
+            action_P=none_P,
+            reference_action_P=none_P,
+        )
+
+    plain = dpo_loss(winners=scaled(winners), losers=scaled(losers), beta=0.7)
+    assert weighted.loss.item() == pytest.approx(plain.loss.item(), abs=1e-7)
+    inputs = [winners.thoughts_P, losers.thoughts_P]
+    for ours, theirs in zip(
+        torch.autograd.grad(weighted.loss, inputs),
+        torch.autograd.grad(plain.loss, inputs),
+        strict=True,
+    ):
+        torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("action", "reference", "loss", "slope"),
+    [
+        # 2 p (p - q)
+        pytest.param(0.5, 0.25, 0.0625, 2 * 0.5 * 0.25, id="more probable: drawn back"),
+        pytest.param(0.25, 0.5, 0.0625, 2 * 0.25 * -0.25, id="less probable: drawn back"),
+        pytest.param(0.5, 0.5, 0.0, 0.0, id="as before: left alone"),
+    ],
+)
+def test_action_consistency(action: float, reference: float, loss: float, slope: float) -> None:
+    action_P = torch.tensor([log(action)], requires_grad=True)
+    result = action_consistency_loss(
+        action_P=action_P, reference_action_P=torch.tensor([log(reference)])
+    )
+    assert result.item() == pytest.approx(loss)
+    assert torch.autograd.grad(result, action_P)[0].item() == pytest.approx(slope)
+
+
+def test_action_consistency_is_a_mean_over_pairs() -> None:
+    result = action_consistency_loss(
+        action_P=torch.tensor([log(0.5), log(0.5)]),
+        reference_action_P=torch.tensor([log(0.25), log(0.5)]),
+    )
+    assert result.item() == pytest.approx(0.0625 / 2)
+
+
+@pytest.mark.parametrize(
+    ("desirable", "loss", "slope"),
+    [
+        # r = log 4, z = log 2, β = 1: σ(log 2) = 2/3, σ(-log 2) = 1/3, σ(1 - σ) = 2/9.
+        pytest.param(True, 1 - 2 / 3, -2 / 9, id="desirable: upwards"),
+        pytest.param(False, 1 - 1 / 3, 2 / 9, id="undesirable: downwards"),
+    ],
+)
+def test_kto(desirable: bool, loss: float, slope: float) -> None:
+    ratios_B = torch.tensor([log(4)], requires_grad=True)
+    result = kto_loss(
+        log_ratios_B=ratios_B,
+        is_desirable_B=torch.tensor([desirable]),
+        reference_point=log(2),
+        beta=1.0,
+    )
+    assert result.item() == pytest.approx(loss)
+    assert torch.autograd.grad(result, ratios_B)[0].item() == pytest.approx(slope)
+
+
+def test_kto_weighs_the_two_kinds_apart() -> None:
+    """σ = 1/2 at the reference point: (3/2 + 5/2) / 2."""
+    result = kto_loss(
+        log_ratios_B=torch.tensor([log(2), log(2)]),
+        is_desirable_B=torch.tensor([True, False]),
+        reference_point=log(2),
+        beta=2.0,
+        desirable_weight=3.0,
+        undesirable_weight=5.0,
+    )
+    assert result.item() == pytest.approx(2.0)
+
+
+def test_an_answer_without_an_action_is_certain() -> None:
+    """Nothing was left to decide, so its thoughts count whole."""
+    winners = answers(WINNER, Given(0.5, 1.0, 0.25, 1.0, 3, 0))
+    weighted = action_weighted_loss(
+        winners=winners,
+        losers=answers(LOSER, LOSER),
+        beta=1.0,
+        weight_normalisation="geometric_mean",
+    )
+    assert weighted.margins_P[1].item() == pytest.approx(log(2) + 0.5 * log(2))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        pytest.param(
+            {"action_P": torch.zeros(2)},
+            r"expected one shape, got first \[1\]",
+            id="another number of pairs",
+        ),
+        pytest.param(
+            {"thoughts_P": torch.zeros(1, dtype=torch.bfloat16)},
+            r"winners.thoughts_P: expected float32, got torch.bfloat16",
+            id="bf16",
+        ),
+        pytest.param(
+            {"reference_action_P": torch.zeros(1, requires_grad=True)},
+            r"winners.reference_action_P: expected data without gradient",
+            id="gradient into the reference",
+        ),
+        pytest.param(
+            {"thoughts_P": torch.zeros(1, 1)}, r"expected \[P\], got shape \[1, 1\]", id="tokens"
+        ),
+    ],
+)
+@pytest.mark.parametrize("objective", [row.values[0] for row in ROWS], ids=[r.id for r in ROWS])
+def test_refused(objective: Objective, change: dict[str, torch.Tensor], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        objective(winners=answers(WINNER)._replace(**change), losers=answers(LOSER))
+
+
+def test_refused_numbers() -> None:
+    winners, losers = answers(WINNER), answers(LOSER)
+    for objective in (dpo_loss, constant_action_loss, action_weighted_loss, ipo_loss, hinge_loss):
+        with pytest.raises(ValueError, match="beta: expected more than 0, got 0"):
+            objective(winners=winners, losers=losers, beta=0.0)
+    with pytest.raises(ValueError, match=r"label_noise: expected 0 up to 0\.5, got 0\.5"):
+        robust_dpo_loss(winners=winners, losers=losers, beta=1.0, label_noise=0.5)
+    with pytest.raises(ValueError, match="nll_weight: expected 0 or more, got -1"):
+        rpo_loss(winners=winners, losers=losers, beta=1.0, nll_weight=-1.0)
+    with pytest.raises(ValueError, match="target_margin: expected 0 or more, got -1"):
+        simpo_loss(winners=winners, losers=losers, beta=1.0, target_margin=-1.0)
+    with pytest.raises(ValueError, match="expected at least one pair, got none"):
+        dpo_loss(winners=answers(), losers=answers(), beta=1.0)
+    with pytest.raises(ValueError, match="reference_point: expected 0 or more, got -1"):
+        kto_loss(
+            log_ratios_B=torch.zeros(1),
+            is_desirable_B=torch.tensor([True]),
+            reference_point=-1.0,
+            beta=1.0,
+        )
