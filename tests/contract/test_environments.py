@@ -10,6 +10,16 @@ from gymnasium.utils.env_checker import check_env
 
 from forethought.environments import find_environment, list_environments, make_environment
 from forethought.environments.check import check_environment
+from forethought.environments.chess.program import find_stockfish
+
+SMALL_CHESS: dict[str, Any] = {"opponent": "builtin", "ply_limit": 6}
+OTHER_CHESS: dict[str, Any] = {
+    "colour": "black",
+    "notation": "san",
+    "board": "squares",
+    "legal_moves": True,
+    "on_illegal": "random",
+}
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("NumberLine", {}),
@@ -27,6 +37,8 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("Blackjack", {"image_size": 48, "rules": "reference"}),
     ("Bandit", {}),
     ("Bandit", {"arms": 26}),
+    ("Chess", SMALL_CHESS),
+    ("Chess", {**SMALL_CHESS, **OTHER_CHESS}),
 ]
 
 
@@ -44,14 +56,22 @@ def test_ours_points24_by_the_reference(faces_as_ten: bool) -> None:
 
 @pytest.mark.parametrize(("name", "options"), VARIANTS)
 def test_gymnasiums(name: str, options: dict[str, Any]) -> None:
-    if name != "Bandit":
+    if name not in ("Bandit", "Chess"):
         options = {**options, "render_mode": "rgb_array"}
     environment = gymnasium.make(find_environment(name).id, **options)
     check_env(environment.unwrapped)
     environment.close()
 
 
-@pytest.mark.parametrize("spec", list_environments(), ids=lambda spec: spec.name)
+NUMBERED = [spec for spec in list_environments() if spec.name != "Chess"]
+
+
+@pytest.mark.skipif(find_stockfish() is None, reason="needs Stockfish")
+def test_ours_chess_against_stockfish() -> None:
+    check_environment(partial(make_environment, "Chess", ply_limit=8), episodes=5)
+
+
+@pytest.mark.parametrize("spec", NUMBERED, ids=lambda spec: spec.name)
 def test_both_sides_play_the_same_game(spec: Any) -> None:
     """`reset` and `step` are thin adapters over `restart` and `act`."""
     words = make_environment(spec.name)

@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 
 from forethought.cli.libraries import usable_cores
 from forethought.environments import is_installed, list_environments
+from forethought.environments.chess.program import PACKAGE, find_stockfish
 
 _GIB = 2**30
 _MIN_DISK_GIB = 2.0
@@ -107,12 +108,11 @@ def examine_worlds() -> Iterator[Finding]:
             fix = f'pip install "forethought[{spec.extra}]"'
             yield Finding(spec.name, "missing", f"needs the extra {spec.extra}", fix)
     if needs_stockfish:
-        path = shutil.which("stockfish")
-        if path is not None:
+        if find_stockfish() is not None:
             yield Finding("stockfish", "ok", "found")
         else:
-            message = "not found: the chess world has no engine to play against"
-            yield Finding("stockfish", "missing", message, "apt-get install stockfish")
+            message = "not found: Chess has its weak built-in opponent alone"
+            yield Finding("stockfish", "missing", message, PACKAGE)
 
 
 def examine_terminal() -> Iterator[Finding]:

@@ -88,4 +88,33 @@ BANDIT = EnvironmentSpec(
     ),
 )
 
-SHIPPED = (NUMBER_LINE, EZ_POINTS, POINTS24, BLACKJACK, BANDIT)
+CHESS = EnvironmentSpec(
+    id="forethought/Chess-v0",
+    entry_point="forethought.environments.chess.game:Chess",
+    summary="Checkmate an engine of limited strength.",
+    observation="text",
+    actions="a move, such as e2e4 (UCI) or e4 (SAN)",
+    reward="+1 for checkmate, -1 for an illegal move, else 0",
+    success="the opponent is checkmated",
+    options=(
+        Option("opponent", "stockfish", "stockfish or builtin", "builtin needs no engine, is weak"),
+        Option("stockfish", "stockfish", "a name or a path", "the engine's program"),
+        Option("colour", "white", "white or black", "the agent's"),
+        Option("notation", "uci", "uci or san", "of moves"),
+        Option("board", "fen", "fen or squares", "one line, or a word for each square"),
+        Option("legal_moves", False, "True or False", "whether the legal moves are listed"),
+        Option(
+            "on_illegal",
+            "stay",
+            "stay, lose or random",
+            "the agent tries again, the game ends, or a random move is played",
+        ),
+        Option("illegal_limit", 5, "a whole number from 1 to 100", "this illegal move ends it"),
+        Option("ply_limit", 200, "a whole number from 2 to 1000", "half-moves of both sides"),
+        Option("render_mode", None, "ansi or None", "a diagram"),
+    ),
+    extra="chess",
+    required_modules=("chess",),
+)
+
+SHIPPED = (NUMBER_LINE, EZ_POINTS, POINTS24, BLACKJACK, BANDIT, CHESS)

@@ -1,0 +1,335 @@
+"""Chess: checkmate an engine of limited strength."""
+
+import json
+from typing import Any, Literal, get_args
+
+import chess
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from forethought.environments.chess.builtin import Builtin
+from forethought.environments.chess.data_policy import draw_author
+from forethought.environments.chess.diagram import diagram
+from forethought.environments.chess.notation import (
+    Board,
+    Notation,
+    legal_moves,
+    read_move,
+    write_move,
+    write_position,
+)
+from forethought.environments.chess.opponent import Opponent, Recommendation
+from forethought.environments.chess.program import PROGRAM, require_stockfish
+from forethought.environments.chess.stockfish import Stockfish, Strength
+from forethought.environments.contract import Advice, Ceiling, DataPlayer, Transition
+from forethought.environments.options import is_flag, is_whole_number, require_option
+from forethought.errors import ConfigError
+from forethought.types import Measure, Observation
+
+OnIllegal = Literal["stay", "lose", "random"]
+
+OPPONENT = Strength(nodes=1_000, elo=1350)
+"""The weakest that Stockfish 15.1 offers; LMRL-Gym's 1200 is below its range."""
+EXPERT = Strength(nodes=2_000)
+RANDOM_RATE = 0.05
+"""Share of the opponent's moves that are drawn uniformly from the legal ones."""
+
+PENALTY = -1.0
+"""For an illegal move, or a text that is no move."""
+
+_SHOWN = 8
+"""Characters of an illegal answer that the next observation repeats."""
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+#=-")
+
+_CEILINGS = {
+    "stockfish": Ceiling(1.0, "estimated: see the class"),
+    "builtin": Ceiling(1.0, "estimated: see the class"),
+}
+
+
+class Chess(gymnasium.Env[str, str]):
+    """Checkmate an engine of limited strength.
+
+    Description: FIDE's rules from the `chess` package. The opponent is Stockfish at
+    `UCI_Elo` 1350 and at most 1,000 nodes, which moves at random 1 time in 20; LMRL-Gym's
+    and Q-SFT's task, whose opponent has Elo 1200. Nothing is limited by time.
+
+    Observation: the position as text; no picture.
+
+    Actions: one move, as text: `e2e4` (UCI) or `e4` (SAN). Any text is an answer.
+
+    Rewards: +1 for the move that checkmates, -1 for an illegal move or a text that is no
+    move, 0 otherwise: a draw and a loss are worth 0 alike.
+
+    Start: the initial position; with `colour="black"` after the opponent's first move.
+
+    End: terminated by checkmate, stalemate, insufficient material, the fifth repetition,
+    75 moves without capture or pawn move, and with the last illegal move that is allowed;
+    truncated after `ply_limit` half-moves.
+
+    Success: the opponent is checkmated.
+
+    Ceiling: about 100 %, estimated by the expert: Stockfish at full strength, 2,000 nodes.
+
+    Arguments:
+        opponent: "stockfish", or "builtin", a small player of our own, much weaker, for
+            machines without an engine. Results name it in the task type.
+        stockfish: name or path of the engine's program. The strengths above are those of
+            version 15.1.
+        colour: of the agent, "white" or "black".
+        notation: "uci" or "san", of answers and of legal moves.
+        board: "fen", or "squares", a word for each square.
+        legal_moves: whether the observation lists them as its admissible actions.
+        on_illegal: after an illegal move, "stay": the agent tries again; "lose": the game
+            ends; "random": a random legal move is played in its place.
+        illegal_limit: the illegal move of this number ends the game, 1 to 100.
+        ply_limit: half-moves of both sides after which the game is cut, 2 to 1,000.
+        render_mode: "ansi", a diagram, or None.
+
+    Version history:
+        v0: first version.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
+
+    def __init__(
+        self,
+        opponent: Literal["stockfish", "builtin"] = "stockfish",
+        stockfish: str = PROGRAM,
+        colour: Literal["white", "black"] = "white",
+        notation: Notation = "uci",
+        board: Board = "fen",
+        legal_moves: bool = False,
+        on_illegal: OnIllegal = "stay",
+        illegal_limit: int = 5,
+        ply_limit: int = 200,
+        render_mode: Literal["ansi"] | None = None,
+    ) -> None:
+        _require_one_of(("stockfish", "builtin"), "opponent", opponent)
+        _require_one_of(("white", "black"), "colour", colour)
+        _require_one_of(get_args(Notation), "notation", notation)
+        _require_one_of(get_args(Board), "board", board)
+        require_option(is_flag(legal_moves), "legal_moves", legal_moves, "True or False")
+        _require_one_of(get_args(OnIllegal), "on_illegal", on_illegal)
+        is_limit = is_whole_number(illegal_limit, 1, 100)
+        require_option(is_limit, "illegal_limit", illegal_limit, "a whole number from 1 to 100")
+        is_limit = is_whole_number(ply_limit, 2, 1000)
+        require_option(is_limit, "ply_limit", ply_limit, "a whole number from 2 to 1000")
+        require_option(render_mode in (None, "ansi"), "render_mode", render_mode, "ansi or None")
+        self.render_mode = render_mode
+        self.action_space = spaces.Text(max_length=_SHOWN, charset=_PLAIN)
+        self.observation_space = spaces.Text(max_length=2048, charset=_PLAIN | frozenset(" /.:\n?"))
+        self._opponent: Opponent = (
+            Builtin()
+            if opponent == "builtin"
+            else Stockfish(require_stockfish(stockfish), OPPONENT, EXPERT)
+        )
+        self._kind = opponent
+        self._agent = chess.WHITE if colour == "white" else chess.BLACK
+        self._notation: Notation = notation
+        self._style: Board = board
+        self._lists_moves = legal_moves
+        self._on_illegal = on_illegal
+        self._illegal_limit = illegal_limit
+        self._ply_limit = ply_limit
+        self._board = chess.Board()
+        self._illegal = 0
+        self._tried: tuple[str, ...] = ()
+        self._is_over = True
+        self._key = 0
+        self._restarts_before = 0
+
+    @property
+    def actions(self) -> None:
+        """Open text: any text is an answer, and most are illegal."""
+        return None
+
+    @property
+    def ceiling(self) -> Ceiling:
+        return _CEILINGS[self._kind]
+
+    def restart(self, seed: int) -> Observation:
+        super().reset(seed=seed)
+        self._begin()
+        return self.observation()
+
+    def observation(self) -> Observation:
+        text = self._text()
+        return Observation(
+            text=text,
+            image=None,
+            admissible_actions=self.legal_actions() or None if self._lists_moves else None,
+            state_key=self._state_key(),
+            goal=self._goal(),
+            task_type=self._opponent.label,
+        )
+
+    def act(self, action: str) -> Transition:
+        if self._is_over:
+            raise RuntimeError("the game is over — restart it with a seed before acting")
+        move = read_move(action, self._board, self._notation)
+        reward = 0.0
+        if move is None:
+            move, is_lost = self._penalise(action)
+            reward = PENALTY
+            if move is None:
+                self._is_over = is_lost
+                return Transition(reward, is_lost, False)
+        return self._play(move, reward)
+
+    def legal_actions(self) -> tuple[str, ...]:
+        return () if self._is_over else tuple(legal_moves(self._board, self._notation))
+
+    def expert(self) -> Advice:
+        if self._is_over:
+            raise RuntimeError("the game is over — restart it with a seed before asking")
+        found = self._opponent.advise(self._board)
+        action = write_move(found.move, self._board, self._notation)
+        thought = f"{self._judgement(found)}, so I choose {action}"
+        return Advice(action, (("thoughts", json.dumps(thought)),))
+
+    def success(self) -> bool:
+        return self._board.is_checkmate() and self._board.turn != self._agent
+
+    def measures(self) -> tuple[Measure, ...]:
+        """Illegal moves; whether the game was lost on the board or drawn; half-moves; how
+        often the engine had to be started anew."""
+        is_mated = self._board.is_checkmate() and self._board.turn == self._agent
+        is_drawn = not self._board.is_checkmate() and self._board.is_game_over()
+        return (
+            Measure("illegal_moves", float(self._illegal)),
+            Measure("mated", float(is_mated)),
+            Measure("drawn", float(is_drawn)),
+            Measure("half_moves", float(self._board.ply())),
+            Measure("engine_restarts", float(self._opponent.restarts - self._restarts_before)),
+        )
+
+    def close(self) -> None:
+        self._opponent.close()
+
+    @property
+    def data_skill(self) -> float:
+        """Mean return about 0.21, the published data's."""
+        return 0.65
+
+    def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPlayer:
+        """Stockfish at mixed strengths, with mixed shares of random moves.
+
+        Args:
+            skill: as `draw_author` takes it, 0 to 1.
+
+        Raises:
+            ConfigError: a skill beyond that, or the built-in opponent.
+        """
+        if not 0 <= skill <= 1:
+            raise ConfigError(f"skill is {skill:g} — Chess expected 0 to 1")
+        engine = self._opponent
+        if not isinstance(engine, Stockfish):
+            raise ConfigError("the data policy of Chess needs opponent=stockfish")
+        author = draw_author(skill, randomness)
+
+        def answer() -> Advice:
+            move = author.move(self._board, engine, randomness)
+            action = write_move(move, self._board, self._notation)
+            return Advice(action, (("thoughts", json.dumps(f"I choose {action}")),))
+
+        return answer
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._begin()
+        return self._text(), {}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        reward, terminated, truncated = self.act(action)
+        return self._text(), reward, terminated, truncated, {"success": self.success()}
+
+    def render(self) -> str:
+        """The diagram, seen from White's side."""
+        return diagram(self._board.board_fen())
+
+    def _begin(self) -> None:
+        self._key = int(self.np_random.integers(1 << 62))
+        self._board = chess.Board()
+        self._illegal, self._tried = 0, ()
+        self._is_over = False
+        self._restarts_before = self._opponent.restarts
+        if self._agent == chess.BLACK:
+            self._board.push(self._reply())
+
+    def _play(self, move: chess.Move, reward: float) -> Transition:
+        """The agent's move, and the opponent's answer unless the game has ended."""
+        self._board.push(move)
+        try:
+            if not self._board.is_game_over() and self._board.ply() < self._ply_limit:
+                self._board.push(self._reply())
+        except Exception:
+            self._board.pop()  # an engine that failed leaves the game where it was
+            raise
+        self._tried = ()
+        terminated = self._board.is_game_over()
+        truncated = not terminated and self._board.ply() >= self._ply_limit
+        self._is_over = terminated or truncated
+        return Transition(reward + float(self.success()), terminated, truncated)
+
+    def _penalise(self, action: str) -> tuple[chess.Move | None, bool]:
+        """What is played in the place of an illegal move, if anything, and whether the game
+        is lost by it."""
+        self._illegal += 1
+        is_lost = self._on_illegal == "lose" or self._illegal >= self._illegal_limit
+        if self._on_illegal == "random" and not is_lost:
+            return self._random_move(self._randomness(1)), False
+        shown = "".join(letter if letter in _PLAIN else "?" for letter in action[:_SHOWN])
+        self._tried = (*self._tried, shown or "?")
+        return None, is_lost
+
+    def _reply(self) -> chess.Move:
+        randomness = self._randomness(0)
+        if randomness.random() < RANDOM_RATE:
+            return self._random_move(randomness)
+        return self._opponent.reply(self._board, randomness)
+
+    def _randomness(self, purpose: int) -> np.random.Generator:
+        """Of this half-move of this game: what is drawn now does not depend on how the game
+        came to stand here, nor on what was drawn before."""
+        key = (self._key << 64) | (self._board.ply() << 1) | purpose
+        return np.random.Generator(np.random.Philox(key=key))
+
+    def _random_move(self, randomness: np.random.Generator) -> chess.Move:
+        moves = list(self._board.legal_moves)
+        return moves[int(randomness.integers(len(moves)))]
+
+    def _goal(self) -> str:
+        side, example = ("White", "e2e4") if self._agent == chess.WHITE else ("Black", "e7e5")
+        if self._notation == "san":
+            return f"You play {side}. Give your move in SAN, such as {example[2:]} or Nf3."
+        return f"You play {side}. Give your move in UCI notation, such as {example}."
+
+    def _text(self) -> str:
+        position = write_position(self._board, self._style)
+        return f"{position}\nillegal: {' '.join(self._tried)}" if self._tried else position
+
+    def _state_key(self) -> str:
+        """All that decides what may follow, but for the opponent's draws and for positions
+        before this one, which count only where they are repeated."""
+        board = self._board
+        may_repeat = board.halfmove_clock >= 4
+        seen = 1 + sum(may_repeat and board.is_repetition(count) for count in range(2, 6))
+        tried = " ".join(self._tried)
+        return f"{board.fen()} seen {seen} illegal {self._illegal} {tried}".rstrip()
+
+    def _judgement(self, found: Recommendation) -> str:
+        """What the expert thinks of the position, in words."""
+        if found.mate_in is not None:
+            return f"I mate in {found.mate_in}"
+        pawns = abs(found.score) / 100
+        if pawns < 0.5:
+            return "the game is even"
+        return f"I am {pawns:.1f} pawns {'ahead' if found.score > 0 else 'behind'}"
+
+
+def _require_one_of(allowed: tuple[str, ...], name: str, value: object) -> None:
+    require_option(value in allowed, name, value, " or ".join(allowed))

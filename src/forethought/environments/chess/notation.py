@@ -1,0 +1,48 @@
+"""A position and its moves as text."""
+
+from typing import Literal
+
+import chess
+
+Notation = Literal["uci", "san"]
+Board = Literal["fen", "squares"]
+
+MARKS = "+#"
+"""Check and mate, after a move in SAN. An answer may leave them out."""
+
+
+def legal_moves(board: chess.Board, notation: Notation) -> dict[str, chess.Move]:
+    """The moves by their text, in a fixed order."""
+    if notation == "uci":
+        return {move.uci(): move for move in board.legal_moves}
+    return {board.san(move): move for move in board.legal_moves}
+
+
+def read_move(text: str, board: chess.Board, notation: Notation) -> chess.Move | None:
+    """The legal move that a text names, or None. Total: any text will do."""
+    if notation == "uci":
+        return next((move for move in board.legal_moves if move.uci() == text), None)
+    wanted = text.rstrip(MARKS)
+    by_text = legal_moves(board, "san").items()
+    return next((move for san, move in by_text if san.rstrip(MARKS) == wanted), None)
+
+
+def write_move(move: chess.Move, board: chess.Board, notation: Notation) -> str:
+    """A legal move as text."""
+    return move.uci() if notation == "uci" else board.san(move)
+
+
+def write_position(board: chess.Board, style: Board) -> str:
+    """fen: one line. squares: eight lines, rank 8 first, one word for each square, and below
+    them the rest of the FEN: who moves, castling, en passant, the two clocks."""
+    fen = board.fen()
+    if style == "fen":
+        return fen
+    ranks = [
+        " ".join(
+            piece.symbol() if (piece := board.piece_at(chess.square(file, rank))) else "."
+            for file in range(8)
+        )
+        for rank in range(7, -1, -1)
+    ]
+    return "\n".join((*ranks, fen.partition(" ")[2]))

@@ -1,0 +1,261 @@
+"""The engine as a process: the same answers every time, and no trouble that it can make is
+mistaken for a reward."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from forethought.cli import examinations
+from forethought.environments import make_environment
+from forethought.environments.chess import game, program, stockfish
+from forethought.environments.chess.game import Chess
+from forethought.environments.chess.program import find_stockfish, require_stockfish
+from forethought.environments.chess.stockfish import Stockfish
+from forethought.environments.chess.uci import EngineCrashError, EngineTimeoutError
+from forethought.environments.contract import Transition
+from forethought.environments.vector import Act, Failed, InProcessRunner, Reply, Restart
+from forethought.errors import ConfigError, MissingDependencyError
+from forethought.types import EnvironmentFailure
+from tests.unit.environments.chess.engines import DIE, HANG, fake_engine, first
+
+needs_stockfish = pytest.mark.skipif(find_stockfish() is None, reason="needs Stockfish")
+
+MOVES = ("e2e4", "g1f3", "f1c4", "e1g1", "d2d3", "b1c3", "c1g5", "a2a3")
+GONE_WITHIN_S = 20.0
+
+
+def engine_of(world: Chess) -> Stockfish:
+    engine = world._opponent
+    assert isinstance(engine, Stockfish)
+    return engine
+
+
+def is_running(process_id: int) -> bool:
+    try:
+        os.kill(process_id, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{process_id}/stat")
+    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def has_gone(process_id: int) -> bool:
+    give_up_s = time.monotonic() + GONE_WITHIN_S
+    while is_running(process_id):
+        if time.monotonic() > give_up_s:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+@pytest.fixture
+def world() -> Iterator[Chess]:
+    made = Chess()
+    yield made
+    made.close()
+
+
+def play(world: Chess, seed: int, disturb: int | None = None) -> list[str]:
+    """Plays what is legal of `MOVES`; at move number `disturb` the engine is killed."""
+    world.restart(seed)
+    states: list[str] = []
+    for number, move in enumerate(MOVES):
+        if number == disturb:
+            process_id = engine_of(world).process_id
+            assert process_id is not None
+            os.kill(process_id, signal.SIGKILL)
+            assert has_gone(process_id)
+        if move in world.legal_actions():
+            world.act(move)
+        states.append(world.observation().state_key)
+    return states
+
+
+@needs_stockfish
+def test_a_seed_is_a_game(world: Chess) -> None:
+    """Whatever else was asked of the engine, and whichever process answers."""
+    games = [play(world, seed) for seed in (1, 2, 1)]
+    assert games[0] == games[2] != games[1]
+    world.restart(1)
+    world.expert()
+    world.close()
+    assert play(world, 1, disturb=4) == games[0]
+    assert dict(world.measures())["engine_restarts"] == 1
+    assert dict(world.measures())["illegal_moves"] == 0
+
+
+@needs_stockfish
+def test_the_expert_and_the_data_policy_play_legal_moves(world: Chess) -> None:
+    world.restart(3)
+    player = world.data_policy(0.5, np.random.default_rng(0))
+    for _ in range(6):
+        assert player().action in world.legal_actions()
+        advice = world.expert()
+        assert advice.action in world.legal_actions()
+        assert world.act(advice.action).reward >= 0
+    for skill in (-0.1, 1.1):
+        with pytest.raises(ConfigError, match="0 to 1"):
+            world.data_policy(skill, np.random.default_rng(0))
+    with pytest.raises(ConfigError, match="opponent=stockfish"):
+        Chess(opponent="builtin").data_policy(0.5, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("trouble", "failure", "words"),
+    [
+        pytest.param(
+            DIE, EnvironmentFailure.CRASH, "the engine has ended (exit code 3)", id="dies"
+        ),
+        pytest.param(HANG, EnvironmentFailure.TIMEOUT, "did not answer within 0.5 s", id="hangs"),
+        pytest.param(
+            'echo "info score cp 1 pv e2e5"; echo "bestmove e2e5"',
+            EnvironmentFailure.CRASH,
+            "'e2e5', which is illegal in rnbqkbnr",
+            id="cheats",
+        ),
+        pytest.param(
+            'echo "bestmove (none)"', EnvironmentFailure.CRASH, "'bestmove (none)'", id="gives up"
+        ),
+    ],
+)
+def test_trouble_twice_is_a_failure_and_no_reward(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    trouble: str,
+    failure: EnvironmentFailure,
+    words: str,
+) -> None:
+    monkeypatch.setattr(stockfish, "TIMEOUT_S", 0.5)
+    monkeypatch.setattr(game, "RANDOM_RATE", 0.0)
+    path = fake_engine(tmp_path, trouble)
+    with InProcessRunner(partial(make_environment, "Chess", stockfish=path), 1) as runner:
+        for command in (Restart(0), Act("e2e4")):
+            runner.send(0, command)
+            (answer,) = runner.receive()
+        assert isinstance(answer, Failed)
+        assert answer.failure is failure
+        assert words in answer.message
+
+
+@pytest.mark.parametrize("trouble", [DIE, HANG])
+def test_trouble_once_is_made_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trouble: str
+) -> None:
+    monkeypatch.setattr(stockfish, "TIMEOUT_S", 5.0 if trouble == DIE else 1.0)
+    monkeypatch.setattr(game, "RANDOM_RATE", 0.0)
+    path = fake_engine(tmp_path, first(trouble, tmp_path))
+    with InProcessRunner(partial(make_environment, "Chess", stockfish=path), 1) as runner:
+        for command in (Restart(0), Act("e2e4")):
+            runner.send(0, command)
+            (answer,) = runner.receive()
+        assert isinstance(answer, Reply)
+        assert answer.transition == (0.0, False, False)
+        assert dict(answer.measures)["engine_restarts"] == 1
+
+
+def test_a_failure_leaves_the_position(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(game, "RANDOM_RATE", 0.0)
+    world = Chess(stockfish=fake_engine(tmp_path, DIE))
+    before = world.restart(0)
+    with pytest.raises(EngineCrashError):
+        world.act("e2e4")
+    assert world.observation().state_key == before.state_key
+    Path(tmp_path / "engine").unlink()
+    with pytest.raises(EngineCrashError, match="cannot be started: No such file"):
+        world.act("e2e4")
+    assert issubclass(EngineTimeoutError, TimeoutError)
+
+
+def test_an_illegal_move_asks_no_engine(tmp_path: Path) -> None:
+    world = Chess(stockfish=fake_engine(tmp_path, DIE))
+    world.restart(0)
+    assert world.act("e2e5") == Transition(-1.0, False, False)
+    assert engine_of(world).process_id is None
+
+
+def test_without_stockfish(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr(program, "_ELSEWHERE", ())
+    with pytest.raises(MissingDependencyError, match="apt-get install stockfish") as caught:
+        make_environment("Chess")
+    assert "\n" not in str(caught.value)
+    assert make_environment("Chess", opponent="builtin").restart(0).task_type.endswith("opponent")
+    with pytest.raises(MissingDependencyError, match="'/no/engine', not found"):
+        require_stockfish("/no/engine")
+    (finding,) = (f for f in examinations.examine_worlds() if f.name == "stockfish")
+    assert (finding.status, finding.fix) == ("missing", "apt-get install stockfish")
+    assert not finding.is_fatal
+
+
+PARENT = """
+import os, sys, time
+from forethought.environments.chess import game
+game.RANDOM_RATE = 0.0
+world = game.Chess(stockfish=sys.argv[1])
+world.restart(0)
+world.act("e2e4")
+print(world._opponent.process_id, flush=True)
+{then}
+"""
+
+
+def parent_of_an_engine(path: str, then: str) -> tuple["subprocess.Popen[str]", int]:
+    """A process with an engine, and the engine's process id."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", PARENT.format(then=then), path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    engine = int(json.loads(process.stdout.readline()))
+    return process, engine
+
+
+@pytest.mark.parametrize(
+    ("then", "blow"),
+    [
+        pytest.param("time.sleep(600)", signal.SIGKILL, id="killed"),
+        pytest.param("time.sleep(600)", signal.SIGINT, id="Ctrl-C"),
+        pytest.param("sys.exit(1)", None, id="leaves without closing"),
+    ],
+)
+def test_no_engine_outlives_its_parent(
+    tmp_path: Path, then: str, blow: signal.Signals | None
+) -> None:
+    path = find_stockfish() or fake_engine(tmp_path, first("", tmp_path))
+    process, engine = parent_of_an_engine(path, then)
+    try:
+        if blow is not None:
+            assert is_running(engine)
+            os.killpg(process.pid, blow)  # as a terminal does: the whole group
+        process.wait(GONE_WITHIN_S)
+        assert has_gone(engine)
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+@needs_stockfish
+def test_closing_ends_the_engine_and_another_game_starts_one(world: Chess) -> None:
+    play(world, 0)
+    process_id = engine_of(world).process_id
+    assert process_id is not None
+    world.close()
+    assert has_gone(process_id)
+    world.close()
+    play(world, 0)
+    assert engine_of(world).process_id not in (None, process_id)
+    assert dict(world.measures())["engine_restarts"] == 0
