@@ -39,6 +39,8 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("Bandit", {"arms": 26}),
     ("Chess", SMALL_CHESS),
     ("Chess", {**SMALL_CHESS, **OTHER_CHESS}),
+    ("Wordle", {}),
+    ("Wordle", {"words": "large", "rules": "reference"}),
 ]
 
 
@@ -56,7 +58,7 @@ def test_ours_points24_by_the_reference(faces_as_ten: bool) -> None:
 
 @pytest.mark.parametrize(("name", "options"), VARIANTS)
 def test_gymnasiums(name: str, options: dict[str, Any]) -> None:
-    if name not in ("Bandit", "Chess"):
+    if name not in ("Bandit", "Chess", "Wordle"):
         options = {**options, "render_mode": "rgb_array"}
     environment = gymnasium.make(find_environment(name).id, **options)
     check_env(environment.unwrapped)
@@ -76,13 +78,13 @@ def test_both_sides_play_the_same_game(spec: Any) -> None:
     """`reset` and `step` are thin adapters over `restart` and `act`."""
     words = make_environment(spec.name)
     numbers = gymnasium.make(spec.id)
-    assert words.actions is not None
     for seed in range(20):
         observation = words.restart(seed)
+        actions = words.actions or words.legal_actions()
         array, info = numbers.reset(seed=seed)
         assert info == {}
         ended = False
-        for index in np.random.default_rng(seed).integers(len(words.actions), size=100):
+        for index in np.random.default_rng(seed).integers(len(actions), size=100):
             picture = array["image"] if isinstance(array, dict) else array
             if observation.image is not None:
                 assert np.array_equal(picture, observation.image)
@@ -90,7 +92,7 @@ def test_both_sides_play_the_same_game(spec: Any) -> None:
                 assert array["formula"] == observation.text
             if ended:
                 break
-            transition = words.act(words.actions[index])
+            transition = words.act(actions[index])
             observation = words.observation()
             array, *rest, info = numbers.step(index)
             assert tuple(rest) == transition

@@ -88,6 +88,26 @@ BANDIT = EnvironmentSpec(
     ),
 )
 
+WORDLE = EnvironmentSpec(
+    id="forethought/Wordle-v0",
+    entry_point="forethought.environments.wordle.wordle:Wordle",
+    summary="Find a hidden word of five letters in six guesses.",
+    observation="text: all guesses so far and their marks",
+    actions="a word of the list, its letters apart; any text is a guess",
+    reward="0 for the hidden word, -1 for any other guess",
+    success="the word was found",
+    options=(
+        Option("words", "small", "small or large", "412 or 754 words"),
+        Option(
+            "rules",
+            "official",
+            "official or reference",
+            "the game's marks, or LMRL-Gym's, which ignore letters that occur twice",
+        ),
+        Option("render_mode", None, "None", "nothing is drawn"),
+    ),
+)
+
 CHESS = EnvironmentSpec(
     id="forethought/Chess-v0",
     entry_point="forethought.environments.chess.game:Chess",
@@ -117,4 +137,4 @@ CHESS = EnvironmentSpec(
     required_modules=("chess",),
 )
 
-SHIPPED = (NUMBER_LINE, EZ_POINTS, POINTS24, BLACKJACK, BANDIT, CHESS)
+SHIPPED = (NUMBER_LINE, EZ_POINTS, POINTS24, BLACKJACK, BANDIT, WORDLE, CHESS)

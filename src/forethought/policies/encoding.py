@@ -14,11 +14,12 @@ from forethought.policies.detokenise import DetokenisedText, detokenise
 from forethought.policies.limits import limits_of
 from forethought.types import Image, Message, Prompt
 
-# For base models whose tokenizer brings no chat template (GPT-2).
+# For base models whose tokenizer brings no chat template (GPT-2). An answer ends as the model
+# ends it, so that a conversation is what was fed and sampled.
 PLAIN_CHAT_TEMPLATE = """\
 {%- for message in messages -%}
 {%- for part in message['content'] -%}{{ part['text'] }}{%- endfor -%}
-{{ '\n' }}
+{%- if message['role'] == 'assistant' -%}{{ eos_token }}{%- else -%}{{ '\n' }}{%- endif -%}
 {%- endfor -%}"""
 
 IMAGE_INPUT_NAMES = ("pixel_values", "image_sizes", "image_grid_thw", "pixel_attention_mask")

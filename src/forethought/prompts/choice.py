@@ -4,6 +4,8 @@ from forethought.config_parts import AnswerFormat
 from forethought.prompts.cards import GAMES, CardsPrompter, Wording
 from forethought.prompts.contract import Prompter
 from forethought.prompts.plain import PlainPrompter
+from forethought.prompts.transcript import WORLDS as OF_TURNS
+from forethought.prompts.transcript import TranscriptPrompter
 
 
 def make_prompter(
@@ -23,4 +25,6 @@ def make_prompter(
     """
     if world in GAMES and actions is not None:
         return CardsPrompter(world, actions, answer_format, wording)
+    if world in OF_TURNS:
+        return TranscriptPrompter(answer_format)
     return PlainPrompter(actions, answer_format)

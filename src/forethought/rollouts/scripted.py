@@ -6,7 +6,7 @@ from time import perf_counter
 import numpy as np
 
 from forethought.config_parts import AnswerFormat
-from forethought.environments.contract import Environment, WithDataPolicy
+from forethought.environments.contract import Advice, Environment, WithDataPolicy
 from forethought.prompts.answers import parse_answer, write_answer
 from forethought.prompts.contract import Prompter
 from forethought.types import Completion, FinishReason, Observation, Prompt, Step, Trajectory
@@ -32,7 +32,7 @@ def random_answer(seed: int) -> Answer:
             observation.admissible_actions or environment.actions or environment.legal_actions()
         )
         action = choices[int(randomness.integers(len(choices)))]
-        return f'{{"action": "{action}"}}'
+        return write_answer(Advice(action, ()), "action_only")
 
     return answer
 

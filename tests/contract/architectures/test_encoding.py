@@ -93,3 +93,17 @@ def test_loading_is_silent(seeing_checkpoint: Checkpoint, caplog: pytest.LogCapt
     finally:
         logging.disable_propagation()
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize("checkpoint", ["gpt2", "qwen2_5_vl", "qwen3_vl"], indirect=True)
+def test_a_prompt_begins_with_the_last_one_and_its_answer(policy: HuggingFacePolicy) -> None:
+    """So an episode of turns is one sequence: an answer is closed by the stop token, and the
+    next turn follows it. Tokenizers that put a space before every text do not keep this."""
+    answer, reply = '{\n"action": "move right"\n}', "so I choose"
+    turns = [Message("user", "move the number\nto target: {}")]
+    so_far: tuple[int, ...] = ()
+    for _ in range(3):
+        prompt = policy.encoder.encode(turns).token_ids
+        assert prompt[: len(so_far)] == so_far
+        so_far = (*prompt, *policy.encoder.tokenise_answer(answer))
+        turns += [Message("assistant", answer), Message("user", reply)]

@@ -1,0 +1,71 @@
+"""What a guess reveals: one mark per letter."""
+
+from functools import cache, lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forethought.environments.wordle.words import LETTERS, WordList, load_words
+
+Rules = Literal["official", "reference"]
+
+ABSENT, ELSEWHERE, IN_PLACE = range(3)
+SIGNS = "-+="
+"""As they are shown behind the letter: not in the word, elsewhere in it, in its place."""
+
+ALL_IN_PLACE = 3**LETTERS - 1
+CODES = 3**LETTERS
+
+
+def mark(guess: str, hidden: str, rules: Rules) -> tuple[int, ...]:
+    """The marks of a guess, letter by letter.
+
+    official: a letter is marked as often as the hidden word has it, in its place first,
+    then from left to right. reference: duplicates are ignored, every misplaced letter that
+    the hidden word has anywhere is `ELSEWHERE`.
+    """
+    marks = [IN_PLACE if g == h else ABSENT for g, h in zip(guess, hidden, strict=True)]
+    left = [h for g, h in zip(guess, hidden, strict=True) if g != h]
+    for place, letter in enumerate(guess):
+        if marks[place] == IN_PLACE:
+            continue
+        if rules == "reference":
+            marks[place] = ELSEWHERE if letter in hidden else ABSENT
+        elif letter in left:
+            left.remove(letter)
+            marks[place] = ELSEWHERE
+    return tuple(marks)
+
+
+def code(marks: tuple[int, ...]) -> int:
+    """The marks as one number from 0 to 242, the first letter's counting least."""
+    return sum(m * 3**place for place, m in enumerate(marks))
+
+
+@lru_cache(maxsize=1 << 16)
+def shown(guess: str, code: int) -> str:
+    """The letters with their signs: "c- r+ a- n- e="."""
+    signs = (SIGNS[code // 3**place % 3] for place in range(LETTERS))
+    return " ".join(letter + sign for letter, sign in zip(guess, signs, strict=True))
+
+
+@cache
+def mark_table(words: WordList, rules: Rules) -> NDArray[np.uint8]:
+    """`code(mark(guess, hidden))` for every pair of words, [guess, hidden]; not to be written."""
+    letters_WL = np.array([[ord(letter) for letter in word] for word in load_words(words)])
+    guess, hidden = letters_WL[:, None, :], letters_WL[None, :, :]
+    in_place = guess == hidden  # [guess, hidden, place]
+    table = np.zeros(in_place.shape[:2], np.uint8)
+    for place in range(LETTERS):
+        letter = guess[:, :, place, None]
+        if rules == "reference":
+            elsewhere = (hidden == letter).any(axis=2)
+        else:
+            left = ((hidden == letter) & ~in_place).sum(axis=2)
+            before = (guess == letter) & ~in_place
+            elsewhere = before[:, :, :place].sum(axis=2) < left
+        marks = np.where(in_place[:, :, place], IN_PLACE, np.where(elsewhere, ELSEWHERE, ABSENT))
+        table += (marks * 3**place).astype(np.uint8)
+    table.flags.writeable = False
+    return table

@@ -1,0 +1,206 @@
+"""Wordle: find a hidden word of five letters in six guesses."""
+
+import json
+import string
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from forethought.environments.contract import Advice, Ceiling, DataPlayer, Transition
+from forethought.environments.episode import Episode
+from forethought.environments.options import require_option
+from forethought.environments.transcript import Turn, write_transcript
+from forethought.environments.wordle.guessing import (
+    MAX_GUESSES,
+    all_candidates,
+    best_guess,
+    consistent,
+    expert_worth,
+    return_bound,
+)
+from forethought.environments.wordle.marks import ALL_IN_PLACE, mark_table, shown
+from forethought.environments.wordle.words import LETTERS, WordList, load_words, spelled
+from forethought.types import Measure, Observation
+
+NOT_LISTED = "not in the list"
+DATA_SKILL: dict[WordList, float] = {"small": 0.314, "large": 0.373}
+"""Mean return -4.12, that of the data behind Q-SFT's Table 2."""
+
+_MAX_TEXT = MAX_GUESSES * (len("> ") + 2 * LETTERS + 3 * LETTERS)
+
+
+class Wordle(gymnasium.Env[str, np.int64]):
+    """Find a hidden word of five letters in six guesses.
+
+    Description: after each guess every letter is marked: `=` it is in its place, `+` the
+    word has it elsewhere, `-` the word does not have it. A letter is marked as often as
+    the word has it. Q-SFT, section 5; LMRL-Gym's Wordle.
+
+    Observation: the guesses so far and their marks, two lines each, empty at the start:
+    "> c r a n e", "c- r+ a- n- e=".
+
+    Actions: any text; a word counts, letters apart or together, in any case. Gymnasium's
+    actions are the numbers of the words in the list.
+
+    Rewards: 0 for the hidden word, -1 for any other guess; a text that is no word of the
+    list is a guess, too.
+
+    Start: the hidden word is uniform over the list.
+
+    End: terminated with the hidden word or the sixth guess: the limit is a rule of the
+    game, and how many guesses are left can be seen.
+
+    Success: the word was found.
+
+    Ceiling: 100 %, exact: the expert finds every word of every list within six guesses.
+    The best mean return is not known; it lies between the expert's, which is exact (every
+    hidden word is played), and a bound by counting, both of them named in `ceiling`. The
+    expert guesses the word whose marks tell most (greatest entropy).
+
+    Data policy: with probability `skill` a word that agrees with all marks so far, else any
+    word of the list, uniformly either way. Skill 0 is chance; 1 is always in agreement.
+
+    Arguments:
+        words: "small", 412 words, or "large", 754; hidden and guessed words are the same.
+        rules: "official", or "reference" for LMRL-Gym's: marks ignore that a letter may
+            occur twice, and before every guess the hidden word is drawn anew from those that
+            agree with the marks so far (which changes no probability).
+        render_mode: must be None; there is nothing to see.
+
+    Version history:
+        v0: first version.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+
+    def __init__(
+        self,
+        words: WordList = "small",
+        rules: Literal["official", "reference"] = "official",
+        render_mode: None = None,
+    ) -> None:
+        require_option(words in ("small", "large"), "words", words, "small or large")
+        require_option(rules in ("official", "reference"), "rules", rules, "official or reference")
+        require_option(render_mode is None, "render_mode", render_mode, "None")
+        self.words: WordList = words
+        self.rules: Literal["official", "reference"] = rules
+        self.render_mode = render_mode
+        self._list = load_words(words)
+        self._numbers = {word: number for number, word in enumerate(self._list)}
+        self._spelled = tuple(spelled(word) for word in self._list)
+        self._table = mark_table(words, rules)
+        self.action_space = spaces.Discrete(len(self._list))
+        self.observation_space = spaces.Text(
+            max_length=_MAX_TEXT, min_length=0, charset=string.ascii_lowercase + "-+=> \n"
+        )
+        self._episode = Episode(MAX_GUESSES)
+        self._hidden = 0
+        self._turns: list[Turn] = []
+        self._candidates = all_candidates(words)
+        self._is_found = False
+        self._not_listed = 0
+
+    @property
+    def actions(self) -> None:
+        return None
+
+    @property
+    def ceiling(self) -> Ceiling:
+        worth = expert_worth(self.words, self.rules)
+        bound = return_bound(self.words, self.rules)
+        return Ceiling(
+            worth.success_rate,
+            "exact: the expert, played on every hidden word; its mean return is "
+            f"{worth.mean_return:.3f}, no policy's is above {bound:.3f}",
+        )
+
+    @property
+    def data_skill(self) -> float:
+        return DATA_SKILL[self.words]
+
+    def restart(self, seed: int) -> Observation:
+        super().reset(seed=seed)
+        self._draw()
+        return self.observation()
+
+    def observation(self) -> Observation:
+        text = self._text()
+        return Observation(
+            text=text,
+            image=None,
+            admissible_actions=None,
+            state_key=text or "start",
+            goal="Guess a word of five letters. = in its place, + elsewhere in it, - not in it.",
+            task_type="Wordle",
+        )
+
+    def act(self, action: str) -> Transition:
+        self._episode.require_open()
+        guess = self._numbers.get("".join(action.split()).lower())
+        if guess is None:
+            self._not_listed += 1
+            self._turns.append(Turn(action, NOT_LISTED))
+            return self._episode.record(-1.0, terminated=self._episode.is_last_step)
+        if self.rules == "reference":
+            self._hidden = int(self.np_random.choice(self._candidates))
+        code = int(self._table[guess, self._hidden])
+        self._turns.append(Turn(action, shown(self._list[guess], code)))
+        self._candidates = consistent(self._candidates, guess, code, self.words, self.rules)
+        self._is_found = code == ALL_IN_PLACE
+        return self._episode.record(
+            0.0 if self._is_found else -1.0,
+            terminated=self._is_found or self._episode.is_last_step,
+        )
+
+    def legal_actions(self) -> tuple[str, ...]:
+        return () if self._episode.is_over else self._spelled
+
+    def expert(self) -> Advice:
+        self._episode.require_open()
+        guess = self._spelled[best_guess(self._candidates, self.words, self.rules)]
+        left = len(self._candidates)
+        thought = (
+            f"only {self._spelled[self._candidates[0]]} is left"
+            if left == 1
+            else f"{left} words are left, I try {guess}"
+        )
+        return Advice(guess, (("thoughts", json.dumps(thought)),))
+
+    def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPlayer:
+        require_option(0 <= skill <= 1, "skill", skill, "0 (chance) to 1 (always in agreement)")
+
+        def answer() -> Advice:
+            pool = self._candidates if randomness.random() < skill else all_candidates(self.words)
+            return Advice(self._spelled[pool[int(randomness.integers(len(pool)))]], ())
+
+        return answer
+
+    def success(self) -> bool:
+        return self._is_found
+
+    def measures(self) -> tuple[Measure, ...]:
+        return (Measure("not_listed", float(self._not_listed)),)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._draw()
+        return self._text(), {}
+
+    def step(self, action: np.int64) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        reward, terminated, truncated = self.act(self._spelled[action])
+        return self._text(), reward, terminated, truncated, {"success": self.success()}
+
+    def _text(self) -> str:
+        return write_transcript(self._turns)
+
+    def _draw(self) -> None:
+        self._hidden = int(self.np_random.integers(len(self._list)))
+        self._turns = []
+        self._candidates = all_candidates(self.words)
+        self._is_found = False
+        self._not_listed = 0
+        self._episode.begin()

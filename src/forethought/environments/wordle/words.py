@@ -1,0 +1,24 @@
+"""The word lists. Their source and licence stand in `words_licence.txt`."""
+
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+LETTERS = 5
+
+WordList = Literal["small", "large"]
+
+
+@cache
+def load_words(name: WordList) -> tuple[str, ...]:
+    """Every word that may be hidden or guessed, in alphabetical order.
+
+    small: 412 common words; large: 754, those of small included.
+    """
+    text = files("forethought.environments.wordle").joinpath(f"words_{name}.txt").read_text(encoding="ascii")
+    return tuple(text.split())
+
+
+def spelled(word: str) -> str:
+    """The letters apart, "c r a n e": one token each for every tokenizer."""
+    return " ".join(word)

@@ -1,0 +1,55 @@
+"""An episode of turns is one sequence: each prompt goes on where the last answer ended."""
+
+import numpy as np
+import pytest
+
+from forethought.environments.contract import Advice, WithDataPolicy
+from forethought.environments.registry import make_environment
+from forethought.policies.encoding import Encoder
+from forethought.policies.tiny import make_tiny
+from forethought.prompts.answers import write_answer
+from forethought.prompts.choice import make_prompter
+
+WORLDS = ["Wordle"]
+ODD = ['a "quoted" word', "two\nlines", "<|end|>", "\\", "é ☃", "> no reply"]
+"""Answers that could be mistaken for something else on their way through the transcript."""
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    said = '{\n"action": "is it c r a n e"\n} c- r+ a= Yes. No. not in the list'
+    model, processor, _ = make_tiny([said] * 4, seed=0)
+    return Encoder(model, processor)
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_prompt_begins_with_the_last_one_and_its_answer(name: str, encoder: Encoder) -> None:
+    world = make_environment(name)
+    assert isinstance(world, WithDataPolicy)
+    prompter = make_prompter(name, world.actions, answer_format="action_only")
+    for seed in range(5):
+        observation = world.restart(seed)
+        player = world.data_policy(0.5, np.random.default_rng(seed))
+        over, so_far = False, ()
+        while not over:
+            prompt = encoder.encode(prompter.messages(observation)).token_ids
+            assert prompt[: len(so_far)] == so_far
+            advice = player()
+            so_far = (*prompt, *encoder.tokenise_answer(write_answer(advice, "action_only")))
+            _, terminated, truncated = world.act(advice.action)
+            over = terminated or truncated
+            observation = world.observation()
+        last = encoder.encode(prompter.messages(observation)).token_ids
+        assert last[: len(so_far)] == so_far
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("name", WORLDS)
+def test_any_answer_comes_back_as_it_was_given(name: str, odd: str, encoder: Encoder) -> None:
+    world = make_environment(name)
+    prompter = make_prompter(name, world.actions, answer_format="action_only")
+    first = encoder.encode(prompter.messages(world.restart(0))).token_ids
+    world.act(odd)
+    answer = encoder.tokenise_answer(write_answer(Advice(odd, ()), "action_only"))
+    second = encoder.encode(prompter.messages(world.observation())).token_ids
+    assert second[: len(first) + len(answer)] == (*first, *answer)
