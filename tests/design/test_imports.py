@@ -47,14 +47,8 @@ ROOMS: dict[str, set[str]] = {
         *("targets", "prompts", "policies", "rollouts", "evaluation"),
     },
     "reports": {
-        "data",
-        "types",
-        "errors",
-        *SETTINGS,
-        "config_file",
-        "rollouts",
-        "runs",
-        "evaluation",
+        *("types", "errors", *SETTINGS, "config_file"),
+        *("rollouts", "runs", "evaluation", "data"),
     },
     "bench": {
         *("types", *SETTINGS, "environments", "prompts", "policies"),
@@ -62,7 +56,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "studies": {"errors", *SETTINGS, "config_file", "runs", "evaluation", "reports"},
     "cli": {
-        *("types", "errors", *SETTINGS, "config_file", "environments", "policies"),
+        *("types", "errors", *SETTINGS, "config_file", "environments", "targets", "policies"),
         *("rollouts", "runs", "training", "evaluation", "data", "reports", "bench", "studies"),
     },
 }

@@ -69,6 +69,11 @@ COMMANDS = (
         "Count a data set: returns, success, lengths; as text and as a page.",
     ),
     Command(
+        "data convert",
+        "forethought.cli.convert:convert_data",
+        "Bring in trajectories of others: chats as JSON lines, or Minari's.",
+    ),
+    Command(
         "data validate",
         "forethought.cli.data:validate_data",
         "Check every shard and every record of a data set.",

@@ -104,8 +104,9 @@ def validate_data(settings: ValidateData) -> int:
         print(fault.line)
     if len(found.faults) > _SHOWN:
         print(f"… and {len(found.faults) - _SHOWN:,} more (--json lists them)")
-    looked = f"{found.shards:,} shards, {found.trajectories:,} trajectories, {found.steps:,} steps"
-    print(f"{looked}; faults: {len(found.faults):,}")
+    counts = {"shards": found.shards, "trajectories": found.trajectories, "steps": found.steps}
+    counts["faults"] = len(found.faults)
+    print(", ".join(f"{name}: {count:,}" for name, count in counts.items()))
     return 1 if found.faults else 0
 
 
@@ -113,8 +114,8 @@ def _lines(description: Description) -> Iterator[str]:
     """For persons."""
     whole = description.whole
     worlds = ", ".join(description.environment_ids)
-    size = f"{description.bytes / 1e6:,.1f} MB in {description.shards:,} shards"
-    yield f"{description.source}: {worlds}, {size}"
+    size = f"{description.bytes / 1e6:,.1f} MB"
+    yield f"{description.source}: {worlds}, {size}, shards: {description.shards:,}"
     yield ""
     tasks = [whole, *description.tasks]
     heads = ("", "episodes", "success [95 %]", "return [95 %]", "invalid", "steps")

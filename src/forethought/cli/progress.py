@@ -6,10 +6,13 @@ from typing import NoReturn
 from tqdm import tqdm
 
 
-def progress_bar(description: str, total: int, unit: str, *, done: int = 0) -> "tqdm[NoReturn]":
+def progress_bar(
+    description: str, total: int | None, unit: str, *, done: int = 0
+) -> "tqdm[NoReturn]":
     """A bar that is advanced by `update`; in a file instead of a terminal, a line now and then.
 
     Args:
+        total: None where that is not known.
         done: how many there are already.
     """
     interval_s = 0.2 if sys.stderr.isatty() else 20.0
