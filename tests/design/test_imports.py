@@ -48,7 +48,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "reports": {
         *("types", "errors", *SETTINGS, "config_file"),
-        *("rollouts", "runs", "evaluation", "data"),
+        *("environments", "rollouts", "runs", "evaluation", "data"),
     },
     "bench": {
         *("types", *SETTINGS, "environments", "prompts", "policies"),

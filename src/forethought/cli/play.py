@@ -12,6 +12,7 @@ import tyro
 
 from forethought.cli.picture import half_blocks
 from forethought.config_parts import EnvironmentConfig, PromptConfig, require
+from forethought.environments.chess.diagram import find_diagram
 from forethought.environments.contract import Environment, Transition
 from forethought.rollouts.world import World, open_world
 from forethought.types import Image, Observation
@@ -84,6 +85,9 @@ class _Screen:
     def observation(self, observation: Observation) -> None:
         if observation.image is not None:
             self._picture(observation.image)
+        diagram = find_diagram(observation.state_key)
+        if diagram is not None:
+            print(diagram)
         if observation.text:
             print(observation.text)
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import Literal, NamedTuple
 
+from forethought.environments.chess.diagram import find_diagram
 from forethought.reports.markup import embed_json
 from forethought.reports.pictures import Picture, PictureTable
 from forethought.reports.selection import Selected
@@ -29,6 +30,8 @@ class ReplayStep:
     """One step, as it is shown. A number that is missing or not finite is None."""
 
     prompt: tuple[Turn, ...]
+    diagram: int | None
+    """Number of the text that draws the state for people, in a world of chess positions."""
     text: str
     """The completion; empty where `tokens` hold it."""
     tokens: tuple[Token, ...]
@@ -72,7 +75,7 @@ class Replay:
 
     pictures: tuple[Picture, ...]
     texts: tuple[str, ...]
-    """Of prompts, which repeat."""
+    """Of prompts and diagrams, which repeat."""
     episodes: tuple[ReplayEpisode, ...]
 
     def to_json(self) -> str:
@@ -121,6 +124,7 @@ def _step(
 ) -> ReplayStep:
     completion, action = step.completion, step.action
     tokens = tokens_of(completion)
+    diagram = find_diagram(step.state_key)
     return ReplayStep(
         prompt=tuple(
             Turn(
@@ -130,6 +134,7 @@ def _step(
             )
             for message in step.prompt.messages
         ),
+        diagram=None if diagram is None else texts.number(diagram),
         text="" if tokens else completion.text,
         tokens=tuple(tokens),
         segments=tuple(segments_of(action, len(tokens))),

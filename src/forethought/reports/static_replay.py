@@ -34,9 +34,11 @@ def _step(replay: Replay, step: ReplayStep, number: int) -> str:
         for turn in step.prompt
         if turn.picture is not None
     )
+    drawn = "" if step.diagram is None else escape(replay.texts[step.diagram])
+    diagram = f'<pre class="diagram">{drawn}</pre>' if drawn else ""
     prompt = "\n".join(replay.texts[turn.text] for turn in step.prompt)
     return (
-        f'<li value="{number}">{pictures}<div class="text">'
+        f'<li value="{number}">{pictures}{diagram}<div class="text">'
         f'<div class="turn"><pre>{escape(prompt)}</pre></div>'
         f'<pre class="completion">{_completion(step)}</pre>'
         f'<p class="executed">{_action(step)}</p>'

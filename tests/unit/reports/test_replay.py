@@ -93,6 +93,21 @@ def test_texts_and_pictures_that_repeat_are_held_once() -> None:
     assert [(turn.text, turn.picture) for turn in turns] == [(0, 0), (0, 1), (0, 0), (1, 2)]
 
 
+def test_a_position_of_chess_is_drawn_for_people() -> None:
+    fen = "8/8/8/8/8/8/8/K6k w - - 0 1 seen 1 illegal 0"
+    replay = replay_of(
+        episode(replace(step(), state_key=fen), replace(step(last=True), state_key=fen))
+    )
+    first, second = replay.episodes[0].steps
+    assert first.diagram == second.diagram is not None
+    assert replay.texts[first.diagram].splitlines()[7:] == [
+        "1 ♔ · · · · · · ♚",
+        "  a b c d e f g h",
+    ]
+    assert static_replay(replay).count('<pre class="diagram">') == 2
+    assert replay_of(won()).episodes[0].steps[0].diagram is None
+
+
 def test_a_drawing_is_shown_pixel_by_pixel() -> None:
     """300 x 300, as the card games draw them: a few flat colours."""
     drawing = np.full((300, 300, 3), 240, dtype=np.uint8)

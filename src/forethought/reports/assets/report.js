@@ -177,7 +177,11 @@
 
   function showPrompt(step) {
     const pictures = step.prompt.filter(([, , picture]) => picture !== null);
-    byId("pictures").replaceChildren(...pictures.map(([, , picture]) => pictureElement(picture)));
+    const diagrams = step.diagram === null ? [] : [data.texts[step.diagram]];
+    byId("pictures").replaceChildren(
+      ...pictures.map(([, , picture]) => pictureElement(picture)),
+      ...diagrams.map((diagram) => element("pre", { class: "diagram" }, diagram)),
+    );
     const several = step.prompt.length > 1;
     byId("prompt").replaceChildren(
       ...step.prompt.map(([role, text]) =>

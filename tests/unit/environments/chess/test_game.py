@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from forethought.environments.chess import game
-from forethought.environments.chess.diagram import diagram
+from forethought.environments.chess.diagram import diagram, find_diagram
 from forethought.environments.chess.game import Chess
 from forethought.environments.chess.opponent import Recommendation
 from forethought.errors import ConfigError
@@ -241,6 +241,21 @@ def test_the_diagram(monkeypatch: pytest.MonkeyPatch) -> None:
         "1 · · · · ♔ · · ·",
         "  a b c d e f g h",
     ]
+    assert find_diagram(shown.observation().state_key) == shown.render()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("3->4 shows 3", id="another world's key"),
+        pytest.param("8/8/8/8/8/8/8 w - - 0 1", id="seven ranks"),
+        pytest.param("8/8/8/8/8/8/8/7 w - - 0 1", id="a rank of seven squares"),
+        pytest.param("8/8/8/8/8/8/8/8x w - - 0 1", id="no piece"),
+        pytest.param("\ud800/" * 8, id="odd"),
+    ],
+)
+def test_what_is_no_position_has_no_diagram(text: str) -> None:
+    assert find_diagram(text) is None
 
 
 def test_the_opponent_moves_at_random_one_time_in_twenty(monkeypatch: pytest.MonkeyPatch) -> None:
