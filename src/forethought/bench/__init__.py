@@ -6,9 +6,11 @@ from forethought.bench.contract import Benchmark, BenchmarkResult
 
 
 def _environments() -> Iterator[BenchmarkResult]:
+    from forethought.bench.chess import measure_chess
     from forethought.bench.environments import measure_environments
 
-    return measure_environments()
+    yield from measure_environments()
+    yield from measure_chess()
 
 
 def _decoding() -> Iterator[BenchmarkResult]:

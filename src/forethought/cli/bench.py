@@ -30,7 +30,8 @@ class Bench:
 def bench(settings: Bench) -> None:
     """Measure speed, beside a baseline: both run in turn, in this process, on one core.
 
-    environments  steps per second with pictures, beside Gymnasium's own vector loop.
+    environments  steps per second with pictures, beside Gymnasium's own vector loop; where
+                  Stockfish is there, games of chess with two engines beside one (two cores).
     decoding      tokens per second, beside Hugging Face's `generate`: as our equal (dtype,
                   distribution, logits kept), and at its defaults, as a plain user calls it.
     ppo           whole iterations in environment steps per second, beside the plain loop:

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from forethought.bench import BENCHMARKS, BenchmarkResult
+from forethought.bench.chess import measure_chess
 from forethought.bench.contract import Pair, compare
 from forethought.bench.decoding import DTYPES, load_as_published, measure_decoding
 from forethought.bench.environments import measure_environments
@@ -14,6 +15,7 @@ from forethought.bench.ppo import (
     measure_ppo,
     require_equal,
 )
+from forethought.environments.chess.program import find_stockfish
 
 
 def test_more_is_better() -> None:
@@ -37,6 +39,14 @@ def test_every_world_is_measured_with_small_and_large_pictures() -> None:
         for size in (64, 300)
     ]
     assert all(result.value > 0 and result.ratio is not None for result in results)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_stockfish() is None, reason="needs Stockfish")
+def test_games_of_chess_are_counted() -> None:
+    [result] = measure_chess(pairs=1, seconds=0.0)
+    assert result.unit == "games/s"
+    assert result.value > 0 < (result.baseline or 0)
 
 
 @pytest.mark.slow
