@@ -2,11 +2,13 @@
 
 Rows are independent. A finished row leaves at once and the next request takes its
 place; equal prompts are computed once and copied. Every answer's randomness comes from
-its own seed, so an answer does not depend on what is generated beside it.
+its own seed, so an answer does not depend on what is generated beside it. Several models
+may read the same rows, and agree on one distribution.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -14,19 +16,20 @@ import torch
 from torch import Tensor
 
 from forethought.policies.actor_critic import ActorCritic
-from forethought.policies.attention import TokenStepAttention
 from forethought.policies.batching import Example, build_batch, plan_rows
-from forethought.policies.cache import RowCache
 from forethought.policies.contract import GenerationRequest, GenerationResult
 from forethought.policies.encoding import Encoder
-from forethought.policies.last_layer import LastLayer
 from forethought.policies.queue import RequestQueue, room_for
+from forethought.policies.stepping import SteppedModel
 from forethought.types import Completion, FinishReason, Prompt
 
 PREFILL_TOKENS = {"cpu": 2048}
 """At most so many prompt tokens in one forward pass: on the CPU as many as leave what the
 layers compute in the processor's cache."""
 PREFILL_TOKENS_ELSEWHERE = 16384
+
+Mix = Callable[[Sequence[Tensor]], Tensor]
+"""From each model's logits [B, V] of the same rows to those that are drawn from."""
 
 
 class Drawn(NamedTuple):
@@ -82,26 +85,34 @@ class _Row:
 class DecodeLoop:
     """Answers requests with one fixed set of weights; make a new one after an update."""
 
-    def __init__(self, actor_critic: ActorCritic, encoder: Encoder, *, slots: int) -> None:
+    def __init__(
+        self,
+        actor_critic: ActorCritic,
+        encoder: Encoder,
+        *,
+        slots: int,
+        others: Sequence[ActorCritic] = (),
+        mix: Mix = itemgetter(0),
+    ) -> None:
         """
         Args:
-            actor_critic: in evaluation mode (no dropout).
+            actor_critic: in evaluation mode (no dropout); its critic judges prompts.
             slots: how many requests are answered at a time.
+            others: models of the same architecture that read along.
+            mix: how all of them, in this order, give one distribution.
         """
-        self._module = actor_critic
+        modules = (actor_critic, *others)
+        self._models = [SteppedModel(module, encoder, rows=2 * slots) for module in modules]
+        self._mix = mix
         self._encoder = encoder
         self._slots = slots
         self._device = actor_critic.model.device
-        self._dtype = actor_critic.model.dtype
         self._prefill_tokens = PREFILL_TOKENS.get(self._device.type, PREFILL_TOKENS_ELSEWHERE)
-        self._last_layer = LastLayer(actor_critic.model, layers=encoder.limits.layers)
-        self._attention = TokenStepAttention(actor_critic.model)
         self._waiting = RequestQueue()
         self._rows: list[_Row] = []
         # Rows 0 … slots-1 decode; the others keep prefilled prompts for whoever asks next.
         self._prefilled: OrderedDict[bytes, _Prefilled] = OrderedDict()
         self._free_prompt_rows = list(range(2 * slots - 1, slots - 1, -1))
-        self._cache: RowCache | None = None
         self._lengths_B = np.zeros(slots, dtype=np.int64)
         self._lags_B = np.zeros(slots, dtype=np.int64)
         self._temperatures_B = torch.zeros(slots, device=self._device)
@@ -153,10 +164,10 @@ class DecodeLoop:
                 copies.append((prefilled.row, row))
             self._seat(row, request, prefilled)
         if copies:
-            assert self._cache is not None
             sources, rows = map(self._tensor, zip(*copies, strict=True))
             longest = int(self._lengths_B[first : len(self._rows)].max())
-            self._cache.copy_rows(sources, rows, longest)
+            for model in self._models:
+                model.copy_rows(sources, rows, longest)
         return [self._valued(request) for request in requests if request.max_new_tokens == 0]
 
     def _valued(self, request: GenerationRequest) -> GenerationResult:
@@ -197,7 +208,8 @@ class DecodeLoop:
                 self._prefilled.move_to_end(request.prompt.key)
             else:
                 missing[request.prompt.key] = request.prompt
-        self._ensure_cache(max(map(room_for, requests)))
+        for model in self._models:
+            model.ensure_capacity(max(map(room_for, requests)))
         while len(self._free_prompt_rows) < len(missing):
             _, evicted = self._prefilled.popitem(last=False)
             self._free_prompt_rows.append(evicted.row)
@@ -206,43 +218,24 @@ class DecodeLoop:
             self._prefill([prompts[index] for (index,) in rows], homes)
         return {homes[key] for key in missing if key in homes}
 
-    def _ensure_cache(self, longest: int) -> None:
-        limits = self._encoder.limits
-        limits.require_positions(longest)
-        limits.require_plain_attention(longest)
-        if self._cache is None:
-            self._cache = RowCache(layers=limits.layers, rows=2 * self._slots, capacity=longest)
-        self._cache.ensure_capacity(longest)
-
     def _prefill(self, prompts: Sequence[Prompt], homes: Mapping[bytes, int]) -> None:
-        assert self._cache is not None
         rows = [self._free_prompt_rows.pop() for _ in prompts]
         in_use = [homes.get(prompt.key, row) for prompt, row in zip(prompts, rows, strict=True)]
-        self._cache.begin_prefill(self._tensor(rows), self._tensor(in_use))
         batch = build_batch([[Example(prompt, ())] for prompt in prompts], self._encoder)
         batch = batch.to(self._device)
-        positions = self._module.position_ids(batch)
-        with self._last_layer.only_at(self._tensor([len(p.token_ids) - 1 for p in prompts])):
-            logits_RWV: Tensor = self._module.model(
-                input_ids=batch.input_ids_RL,
-                position_ids=positions,
-                past_key_values=self._cache,
-                logits_to_keep=batch.window,
-                use_cache=True,
-                **batch.images,
-            ).logits
-        ends_B = batch.value_sources_B
-        logits_BV = self._module.speakable(logits_RWV.flatten(0, 1)[ends_B])
-        hidden_BH = self._module.last_hidden().flatten(0, 1)[ends_B]
-        head = self._module.value_head
-        values = [None] * len(prompts) if head is None else head(hidden_BH).tolist()
+        lengths = [len(prompt.token_ids) for prompt in prompts]
+        read = [
+            model.read_prompts(batch, lengths, self._tensor(rows), self._tensor(in_use))
+            for model in self._models
+        ]
+        logits_BV = self._mix([one.logits_BV for one in read])
         for index, prompt in enumerate(prompts):
-            length = len(prompt.token_ids)
-            lag = 0
-            if positions is not None:  # multimodal positions: an image takes fewer than its tokens
-                lag = int(positions[:, index, :length].max()) + 1 - length
             self._prefilled[prompt.key] = _Prefilled(
-                rows[index], logits_BV[index], values[index], length, lag
+                rows[index],
+                logits_BV[index],
+                read[0].values[index],
+                lengths[index],
+                read[0].lags[index],
             )
 
     # --- tokens ------------------------------------------------------------------------
@@ -298,36 +291,22 @@ class DecodeLoop:
         del self._rows[keep:]
         if not movers:
             return
-        assert self._cache is not None
         longest = int(self._lengths_B[movers].max())
-        self._cache.copy_rows(self._tensor(movers), self._tensor(holes), longest)
+        for model in self._models:
+            model.copy_rows(self._tensor(movers), self._tensor(holes), longest)
         for array in (self._lengths_B, self._lags_B, self._counts_B):
             array[holes] = array[movers]
         for tensor in (self._temperatures_B, self._uniforms_BT):
             tensor[holes] = tensor[movers]
 
     def _forward_last_tokens(self) -> None:
-        assert self._cache is not None
         assert self._logits_BV is not None
         active = len(self._rows)
-        positions = self._lengths_B[:active]
-        length = int(positions.max()) + 1
-        positions_B = torch.from_numpy(positions.copy()).to(self._device)
-        self._cache.begin_decode(positions_B, length)
-        ahead_B11T = torch.arange(length, device=self._device) > positions_B[:, None, None, None]
-        # To be added to the scores: a mask of booleans is converted anew by every layer.
-        mask_B11T = torch.zeros(ahead_B11T.shape, dtype=self._dtype, device=self._device)
-        mask_B11T.masked_fill_(ahead_B11T, torch.finfo(self._dtype).min)
-        position_ids_B = positions_B + torch.from_numpy(self._lags_B[:active]).to(self._device)
-        with self._attention():
-            logits_B1V = self._module.model(
-                input_ids=self._tensor([[row.ids[-1]] for row in self._rows]),
-                attention_mask=mask_B11T,
-                position_ids=position_ids_B[:, None],
-                past_key_values=self._cache,
-                use_cache=True,
-            ).logits
-        self._logits_BV[:active] = self._module.speakable(logits_B1V[:, -1])
+        ids_B1 = self._tensor([[row.ids[-1]] for row in self._rows])
+        lengths_B, lags_B = self._lengths_B[:active], self._lags_B[:active]
+        self._logits_BV[:active] = self._mix(
+            [model.read_tokens(ids_B1, lengths_B, lags_B) for model in self._models]
+        )
         self._lengths_B[:active] += 1
 
     def _tensor(self, numbers: Sequence[object]) -> Tensor:
