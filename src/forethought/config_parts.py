@@ -10,6 +10,8 @@ from forethought.errors import ConfigError
 
 AnswerFormat = Literal["thoughts", "action_only"]
 """With the fields that come before the action, or the action alone."""
+History = Literal["none", "last_k", "memory"]
+"""What a prompt tells of the steps before."""
 
 
 def require(condition: bool, name: str, value: object, expected: str) -> None:
@@ -56,6 +58,21 @@ class PromptConfig:
 
     wording: Literal["short", "paper"] = "short"
     """The published prompt, or one of a quarter of its length."""
+
+    history: History = "none"
+    """What the prompt tells of the steps before: nothing (the papers' Markov prompt), the
+    last of them with their actions, or the world's own summary of all that is known."""
+
+    history_steps: int = 2
+    """How many steps `last_k` tells."""
+
+    tell_invalid: bool = False
+    """After an answer without a possible action, say what was tried and that nothing
+    happened; without it, a greedy policy repeats itself to the limit."""
+
+    def __post_init__(self) -> None:
+        steps = self.history_steps
+        require(1 <= steps <= 100, "prompt.history_steps", steps, "1 to 100")
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,15 @@ class Measure(NamedTuple):
     value: float
 
 
+PROGRESS = "progress"
+"""The measure by which a world tells what share of its goal is met, 0 to 1."""
+
+
+def progress_in(measures: tuple[Measure, ...]) -> float | None:
+    """What a world's measures say about it, if they do."""
+    return next((value for name, value in measures if name == PROGRESS), None)
+
+
 class ParseFailure(StrEnum):
     """Why a completion held no action that the world knows."""
 
@@ -177,6 +186,8 @@ class Step:
     state_key: str
     duration_s: float
     """Wall-clock seconds that the environment took."""
+    progress: float | None = None
+    """Share of the goal that was met after this step, 0 to 1, in worlds that measure it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,11 +1,14 @@
 """Which wording belongs to which world."""
 
-from forethought.config_parts import AnswerFormat
+from forethought.config_parts import AnswerFormat, require
 from forethought.prompts.cards import GAMES, CardsPrompter, Wording
-from forethought.prompts.contract import Prompter
+from forethought.prompts.contract import Memory, Prompter
 from forethought.prompts.plain import PlainPrompter
 from forethought.prompts.transcript import WORLDS as OF_TURNS
 from forethought.prompts.transcript import TranscriptPrompter
+
+MEMORIES: dict[str, Memory] = {}
+"""Worlds that can sum up an episode, by short name."""
 
 
 def make_prompter(
@@ -28,3 +31,17 @@ def make_prompter(
     if world in OF_TURNS:
         return TranscriptPrompter(answer_format)
     return PlainPrompter(actions, answer_format)
+
+
+def find_memory(world: str) -> Memory:
+    """The summary that a world makes of an episode.
+
+    Raises:
+        ConfigError: it makes none.
+    """
+    memory = MEMORIES.get(world)
+    known = ", ".join(sorted(MEMORIES)) or "none has one yet"
+    expected = f"none or last_k for {world}; worlds with a memory: {known}"
+    require(memory is not None, "prompt.history", "memory", expected)
+    assert memory is not None
+    return memory

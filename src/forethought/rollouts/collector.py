@@ -15,6 +15,8 @@ from forethought.errors import EnvironmentUnusableError
 from forethought.policies.contract import GenerationRequest, GenerationResult, Policy
 from forethought.prompts.answers import parse_answer
 from forethought.prompts.contract import Prompter
+from forethought.prompts.history import behind, with_history
+from forethought.rollouts.records import given_up, played, taken_step
 from forethought.rollouts.seeding import Split, answer_seed, draw_action, episode_seed
 from forethought.rollouts.slot import (
     Asked,
@@ -24,9 +26,10 @@ from forethought.rollouts.slot import (
     OneEpisode,
     Plan,
     Slot,
+    Start,
     WholeEpisodes,
 )
-from forethought.types import EnvironmentFailure, Observation, Prompt, Step, Trajectory
+from forethought.types import Observation, Prompt, Trajectory
 
 MAX_FAILURES = 3
 """Episodes in a row that one slot may give up before the run stops."""
@@ -86,7 +89,7 @@ class Collector:
         self._environment_id = environment_id
         self._runner = runner
         self._policy = policy
-        self._prompter = prompter
+        self._prompter = with_history(prompter)
         self._settings = settings
         self._split = split
         self._run_seed = run_seed
@@ -116,13 +119,27 @@ class Collector:
     def collect_episodes(self, episodes: Iterable[int]) -> Collected:
         """These episodes of the split, whole, in the given order."""
         order = list(episodes)
-        collected = self._run(WholeEpisodes(list(order)))
+        collected = self._run(WholeEpisodes([Start(index) for index in order]))
         rank = {self._seed_of(index): n for n, index in enumerate(order)}
         position = {index: n for n, index in enumerate(order)}
         return Collected(
             sorted(collected.trajectories, key=lambda trajectory: rank[trajectory.seed]),
             sorted(collected.episodes, key=lambda episode: position[episode.number]),
         )
+
+    def collect_from(self, starts: Sequence[Start]) -> list[Trajectory]:
+        """One trajectory from each of these starts to the end of its episode, in their order.
+
+        For a collector of its own beside one that plays whole rounds on the same runner:
+        what its slots play decides what they would play next.
+        """
+        self._run(WholeEpisodes(list(starts)))
+        by_number = {
+            number: trajectory
+            for slot in self._slots
+            for number, trajectory in zip(slot.numbers, slot.trajectories, strict=True)
+        }
+        return [by_number[start.number] for start in starts]
 
     def cursors(self) -> list[Cursor]:
         """Where every slot stands, for a checkpoint. Between collections only."""
@@ -136,9 +153,9 @@ class Collector:
         """
         for slot, cursor in zip(self._slots, cursors, strict=True):
             slot.episode, slot.total_reward = cursor.episode, cursor.total_reward
-            slot.actions = list(cursor.actions)
-            if slot.actions:
-                self._tell(slot, Replay(self._seed(slot), tuple(slot.actions)))
+            slot.seed, slot.ahead = self._seed_of(cursor.episode), list(cursor.actions)
+            if slot.ahead:
+                self._tell(slot, Restart(slot.seed))
         while self._asked_of_world:
             for reply in self._receive():
                 if isinstance(reply, Failed):
@@ -146,13 +163,13 @@ class Collector:
                         f"{self._environment_id}: slot {reply.slot} cannot be brought back to "
                         f"where it stood: {reply.failure}: {reply.message}"
                     )
-                self._slots[reply.slot].observation = reply.observation
+                self._walk(self._slots[reply.slot], reply)
 
     # --- the loop ------------------------------------------------------------------------
 
     def _run(self, plan: Plan) -> Collected:
         for slot in self._slots:
-            slot.taken, slot.trajectories, slot.episodes = 0, [], []
+            slot.taken, slot.trajectories, slot.numbers, slot.episodes = 0, [], [], []
             if slot.observation is None:
                 self._begin(slot, plan)
             else:
@@ -171,17 +188,34 @@ class Collector:
         )
 
     def _begin(self, slot: Slot, plan: Plan) -> None:
-        following = None if plan.is_enough(slot) else plan.next_episode(slot)
+        following = None if plan.is_enough(slot) else plan.next_start(slot)
         slot.observation, slot.asked = None, None
         slot.was_retried = slot.is_replaying = False
-        slot.actions, slot.total_reward = [], 0.0
+        slot.actions, slot.past, slot.ahead, slot.total_reward = [], [], [], 0.0
         if following is not None:
-            slot.episode = following
-            self._tell(slot, Restart(self._seed(slot)))
+            slot.episode, seed, actions = following
+            slot.seed = self._seed_of(slot.episode) if seed is None else seed
+            slot.ahead = list(actions)
+            self._tell(slot, Restart(slot.seed))
+
+    def _walk(self, slot: Slot, reply: Reply) -> bool:
+        """Repeats one more of the actions that lead to the slot's start; False: it is there."""
+        if reply.transition is not None:
+            self._remember(slot, slot.ahead.pop(0))
+        slot.observation = reply.observation
+        if slot.ahead:
+            self._tell(slot, Act(slot.ahead[0]))
+        return bool(slot.ahead)
+
+    def _remember(self, slot: Slot, action: str) -> None:
+        assert slot.observation is not None
+        choices = slot.observation.admissible_actions or self._runner.actions
+        slot.actions.append(action)
+        slot.past.append(behind(slot.observation, action, choices))
 
     def _ask(self, slot: Slot, observation: Observation) -> None:
         slot.observation = observation
-        slot.prompt = self._policy.prompt(self._prompter.messages(observation))
+        slot.prompt = self._policy.prompt(self._prompter.messages(observation, slot.past))
         self._request(slot.index, slot, slot.prompt, self._settings.max_new_tokens)
 
     def _request(self, key: int, slot: Slot, prompt: Prompt, max_new_tokens: int) -> None:
@@ -206,7 +240,8 @@ class Collector:
         if not parsed.is_valid and choices and self._settings.on_invalid == "random":
             drawn = draw_action(self._answer_seed(slot), len(choices))
             parsed = replace(parsed, action=choices[drawn], was_randomised=True)
-        slot.asked = Asked(slot.prompt, result, parsed, slot.observation.state_key)
+        state_key = self._prompter.state_key(slot.observation, slot.past)
+        slot.asked = Asked(slot.prompt, result, parsed, state_key)
         self._tell(slot, Act(parsed.action))
 
     def _on_reply(self, slot: Slot, reply: Reply | Failed, plan: Plan) -> None:
@@ -214,10 +249,15 @@ class Collector:
             self._on_failure(slot, reply, plan)
         elif slot.is_replaying:
             slot.is_replaying = False
-            if slot.asked is None:
-                self._ask(slot, reply.observation)
-            else:
+            if slot.asked is not None:
                 self._tell(slot, Act(slot.asked.action.action))  # what had failed, once more
+            elif slot.ahead:
+                self._tell(slot, Act(slot.ahead[0]))
+            else:
+                self._ask(slot, reply.observation)
+        elif slot.ahead:
+            if not self._walk(slot, reply):
+                self._ask(slot, reply.observation)
         elif reply.transition is None:
             self._ask(slot, reply.observation)
         else:
@@ -225,23 +265,10 @@ class Collector:
 
     def _on_transition(self, slot: Slot, reply: Reply, what: Transition, plan: Plan) -> None:
         assert slot.asked is not None
-        prompt, result, action, state_key = slot.asked
-        slot.steps.append(
-            Step(
-                prompt=prompt,
-                completion=result.completion,
-                action=action,
-                reward=what.reward,
-                terminated=what.terminated,
-                truncated=what.truncated,
-                value=result.value,
-                policy_version=self._policy.version,
-                state_key=state_key,
-                duration_s=reply.duration_s,
-            )
-        )
+        action = slot.asked.action.action
+        slot.steps.append(taken_step(slot.asked, reply, what, self._policy.version))
         slot.asked = None
-        slot.actions.append(action.action)
+        self._remember(slot, action)
         slot.total_reward += what.reward
         slot.taken += 1
         self._on_step()
@@ -267,20 +294,11 @@ class Collector:
         if not is_terminal and self._bootstraps:
             key = -1 - len(slot.trajectories) - slot.index * (1 << 20)
             self._awaiting_value[key] = (slot, len(slot.trajectories))
-            prompt = self._policy.prompt(self._prompter.messages(reply.observation))
+            messages = self._prompter.messages(reply.observation, slot.past)
+            prompt = self._policy.prompt(messages)
             self._request(key, slot, prompt, 0)
-        slot.trajectories.append(
-            Trajectory(
-                environment_id=self._environment_id,
-                seed=self._seed(slot),
-                task_type=reply.observation.task_type,
-                first_step=len(slot.actions) - len(slot.steps),
-                steps=tuple(slot.steps),
-                bootstrap_value=None,
-                success=reply.success if has_ended else False,
-                measures=reply.measures if has_ended else (),
-            )
-        )
+        slot.numbers.append(slot.episode)
+        slot.trajectories.append(played(slot, reply, self._environment_id, has_ended=has_ended))
         slot.steps = []
 
     def _on_failure(self, slot: Slot, failed: Failed, plan: Plan) -> None:
@@ -290,7 +308,7 @@ class Collector:
         """
         if not slot.was_retried:
             slot.was_retried = slot.is_replaying = True
-            self._tell(slot, Replay(self._seed(slot), tuple(slot.actions)))
+            self._tell(slot, Replay(slot.seed, tuple(slot.actions)))
             return
         slot.failures += 1
         if slot.failures > MAX_FAILURES:
@@ -300,30 +318,15 @@ class Collector:
             )
         slot.taken -= len(slot.steps)
         slot.steps = []
-        slot.trajectories.append(self._given_up(slot, failed.failure))
+        slot.numbers.append(slot.episode)
+        slot.trajectories.append(given_up(slot, self._environment_id, failed.failure))
         self._on_episode()
         self._begin(slot, plan)
-
-    def _given_up(self, slot: Slot, failure: EnvironmentFailure) -> Trajectory:
-        return Trajectory(
-            environment_id=self._environment_id,
-            seed=self._seed(slot),
-            task_type="" if slot.observation is None else slot.observation.task_type,
-            first_step=0,
-            steps=(),
-            bootstrap_value=None,
-            success=False,
-            measures=(),
-            failure=failure,
-        )
 
     # --- the world's side ------------------------------------------------------------------
 
     def _answer_seed(self, slot: Slot) -> int:
         return answer_seed(self._run_seed, slot.episode, len(slot.actions))
-
-    def _seed(self, slot: Slot) -> int:
-        return self._seed_of(slot.episode)
 
     def _seed_of(self, episode: int) -> int:
         return episode_seed(self._split, self._run_seed, episode // self._group_size)

@@ -36,7 +36,7 @@ Row = dict[str, Any]
 Table: TypeAlias = Any
 """`pyarrow.Table`, whose package carries no types."""
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 """Raise it with any change below: a shard of another version is refused, not guessed at."""
 
 _MESSAGE = pa.struct([("role", pa.string()), ("text", pa.string()), ("image", pa.binary())])
@@ -80,8 +80,12 @@ SCHEMA = pa.schema(
         pa.field("policy_version", pa.int64()),
         pa.field("state_key", pa.string()),
         pa.field("duration_s", pa.float64()),
+        pa.field("progress", pa.float64()),
     ]
 )
+
+SCHEMA_1 = SCHEMA.remove(SCHEMA.get_field_index("progress"))
+"""Of version 1, in which no world told of its progress; read as if none did."""
 
 _UNENCODABLE = re.compile(r"[\ud800-\udfff\ufffe]")
 _ESCAPE = re.compile(r"\ufffe([0-9a-f]{4})")
@@ -160,6 +164,7 @@ def _step_columns(step: Step, pictures: PictureEncoder) -> Row:
         "policy_version": step.policy_version,
         "state_key": _encodable(step.state_key),
         "duration_s": step.duration_s,
+        "progress": step.progress,
     }
 
 
@@ -212,6 +217,7 @@ def _step(row: Row, pictures: PictureDecoder) -> Step:
         policy_version=row["policy_version"],
         state_key=_decoded(row["state_key"]),
         duration_s=row["duration_s"],
+        progress=row.get("progress"),
     )
 
 

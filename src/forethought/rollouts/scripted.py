@@ -1,6 +1,6 @@
 """Episodes played without a model: by the world's own expert, or at random."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from time import perf_counter
 
 import numpy as np
@@ -8,8 +8,17 @@ import numpy as np
 from forethought.config_parts import AnswerFormat
 from forethought.environments.contract import Advice, Environment, WithDataPolicy
 from forethought.prompts.answers import parse_answer, write_answer
-from forethought.prompts.contract import Prompter
-from forethought.types import Completion, FinishReason, Observation, Prompt, Step, Trajectory
+from forethought.prompts.contract import Past, Prompter
+from forethought.prompts.history import HistoryPrompter, behind, with_history
+from forethought.types import (
+    Completion,
+    FinishReason,
+    Observation,
+    Prompt,
+    Step,
+    Trajectory,
+    progress_in,
+)
 
 Answer = Callable[[Environment, Observation], str]
 """The text that a scripted agent gives as its completion."""
@@ -60,12 +69,17 @@ def play(
     seeds: Iterable[int],
 ) -> Iterator[Trajectory]:
     """Plays whole episodes, one after the other."""
+    told = with_history(prompter)
     for seed in seeds:
         observation = environment.restart(seed)
         steps: list[Step] = []
+        past: list[Past] = []
         while not steps or not (steps[-1].terminated or steps[-1].truncated):
-            step = _step(environment, prompter, observation, answer(environment, observation))
+            text = answer(environment, observation)
+            step = _step(environment, told, observation, past, text)
             steps.append(step)
+            choices = observation.admissible_actions or environment.actions
+            past.append(behind(observation, step.action.action, choices))
             observation = environment.observation()
         yield Trajectory(
             environment_id=environment_id,
@@ -80,14 +94,18 @@ def play(
 
 
 def _step(
-    environment: Environment, prompter: Prompter, observation: Observation, text: str
+    environment: Environment,
+    prompter: HistoryPrompter,
+    observation: Observation,
+    past: Sequence[Past],
+    text: str,
 ) -> Step:
     completion = Completion((), (), (), text, FinishReason.STOP, temperature=1.0)
     action = parse_answer(completion, observation.admissible_actions or environment.actions)
     started = perf_counter()
     transition = environment.act(action.action)
     return Step(
-        prompt=Prompt(prompter.messages(observation), ()),
+        prompt=Prompt(prompter.messages(observation, past), ()),
         completion=completion,
         action=action,
         reward=transition.reward,
@@ -95,6 +113,7 @@ def _step(
         truncated=transition.truncated,
         value=None,
         policy_version=0,
-        state_key=observation.state_key,
+        state_key=prompter.state_key(observation, past),
         duration_s=perf_counter() - started,
+        progress=progress_in(environment.measures()),
     )

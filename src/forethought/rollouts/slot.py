@@ -4,7 +4,19 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from forethought.policies.contract import GenerationResult
+from forethought.prompts.contract import Past
 from forethought.types import Observation, ParsedAction, Prompt, Step, Trajectory
+
+
+class Start(NamedTuple):
+    """Where a slot is to begin: an episode, or a place in the middle of one."""
+
+    number: int
+    """Of the episode within its split; what its answers are drawn from."""
+    seed: int | None = None
+    """Of the world; None: the one that belongs to the number."""
+    actions: tuple[str, ...] = ()
+    """To be repeated before the policy is asked."""
 
 
 class Cursor(NamedTuple):
@@ -40,7 +52,13 @@ class Slot:
 
     index: int
     episode: int
+    seed: int = 0
     actions: list[str] = field(default_factory=list[str])
+    """Of this episode, so far."""
+    past: list[Past] = field(default_factory=list[Past])
+    """The same steps, as prompts tell of them."""
+    ahead: list[str] = field(default_factory=list[str])
+    """Actions that lead to where the slot is to begin, and are still to be repeated."""
     total_reward: float = 0.0
     observation: Observation | None = None
     """What the agent sees now; None between episodes."""
@@ -54,14 +72,16 @@ class Slot:
     failures: int = 0
     """Episodes given up since the last one that ended."""
     trajectories: list[Trajectory] = field(default_factory=list[Trajectory])
+    numbers: list[int] = field(default_factory=list[int])
+    """Of the trajectories: which start each comes from."""
     episodes: list[Episode] = field(default_factory=list[Episode])
 
 
 class Plan(Protocol):
-    """Which episode a slot plays next, and how far."""
+    """What a slot plays next, and how far."""
 
-    def next_episode(self, slot: Slot) -> int | None:
-        """The number of the episode that this slot is to begin; None: it has no more to do."""
+    def next_start(self, slot: Slot) -> Start | None:
+        """Where this slot is to begin; None: it has no more to do."""
         ...
 
     def is_enough(self, slot: Slot) -> bool:
@@ -76,8 +96,8 @@ class FixedSteps:
     steps: int
     slots: int
 
-    def next_episode(self, slot: Slot) -> int:
-        return slot.episode + self.slots
+    def next_start(self, slot: Slot) -> Start:
+        return Start(slot.episode + self.slots)
 
     def is_enough(self, slot: Slot) -> bool:
         return slot.taken >= self.steps
@@ -89,8 +109,8 @@ class OneEpisode:
 
     slots: int
 
-    def next_episode(self, slot: Slot) -> int | None:
-        return None if slot.trajectories else slot.episode + self.slots
+    def next_start(self, slot: Slot) -> Start | None:
+        return None if slot.trajectories else Start(slot.episode + self.slots)
 
     def is_enough(self, slot: Slot) -> bool:
         return False
@@ -98,11 +118,11 @@ class OneEpisode:
 
 @dataclass(frozen=True)
 class WholeEpisodes:
-    """These episodes, each to its end, by whichever slot is free."""
+    """From each of these starts to the end, by whichever slot is free."""
 
-    remaining: list[int]
+    remaining: list[Start]
 
-    def next_episode(self, slot: Slot) -> int | None:
+    def next_start(self, slot: Slot) -> Start | None:
         return self.remaining.pop(0) if self.remaining else None
 
     def is_enough(self, slot: Slot) -> bool:

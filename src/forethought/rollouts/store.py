@@ -22,6 +22,7 @@ from forethought.errors import StorageError
 from forethought.rollouts.pictures import PictureDecoder, PictureEncoder
 from forethought.rollouts.rows import (
     SCHEMA,
+    SCHEMA_1,
     SCHEMA_VERSION,
     from_table,
     to_table,
@@ -225,6 +226,8 @@ def _check_seal(file: BinaryIO) -> None:
 def _check_schema(shard: pq.ParquetFile) -> None:
     notes: dict[bytes, bytes] = shard.metadata.metadata or {}
     version = notes.get(_VERSION_KEY, b"none").decode()
+    if version == "1" and shard.schema_arrow.equals(SCHEMA_1):
+        return
     if version != SCHEMA_VERSION:
         raise StorageError(f"got schema version {version}, expected {SCHEMA_VERSION}")
     if not shard.schema_arrow.equals(SCHEMA):

@@ -9,8 +9,9 @@ from forethought.environments import find_environment, make_environment
 from forethought.environments.contract import Ceiling, Environment
 from forethought.environments.vector import InProcessRunner, Runner, SubprocessRunner
 from forethought.errors import ConfigError
-from forethought.prompts.choice import make_prompter
+from forethought.prompts.choice import find_memory, make_prompter
 from forethought.prompts.contract import Prompter
+from forethought.prompts.history import HistoryPrompter
 
 TIMEOUT_S = 60.0
 """A worker process that is silent for so long is replaced and its episode retried."""
@@ -56,8 +57,15 @@ def open_world(
     factory = partial(make_environment, name, **options)
     sample = factory()
     try:
-        prompter = make_prompter(
+        wording = make_prompter(
             name, sample.actions, answer_format=prompt.format, wording=prompt.wording
+        )
+        prompter = HistoryPrompter(
+            wording,
+            history=prompt.history,
+            steps=prompt.history_steps,
+            tells_invalid=prompt.tell_invalid,
+            memory=find_memory(name) if prompt.history == "memory" else None,
         )
         return World(name, factory, sample.actions, sample.ceiling, prompter)
     finally:

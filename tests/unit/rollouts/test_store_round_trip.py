@@ -88,6 +88,7 @@ STEPS = st.builds(
     policy_version=INT64S,
     state_key=TEXTS,
     duration_s=FLOATS,
+    progress=st.none() | FLOATS,
 )
 TRAJECTORIES = st.builds(
     Trajectory,

@@ -1,0 +1,85 @@
+"""Slots that begin in the middle of an episode, and prompts that tell of what lies behind."""
+
+import dataclasses
+
+from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.environments.vector import InProcessRunner
+from forethought.prompts.history import HistoryPrompter
+from forethought.prompts.plain import PlainPrompter
+from forethought.rollouts.collector import AnswerSettings, Collector
+from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.seeding import Split
+from forethought.rollouts.slot import Start
+from forethought.rollouts.world import open_world
+from forethought.types import Trajectory
+from tests.unit.environments.troublesome_world import TroublesomeWorld
+from tests.unit.rollouts.test_rounds import Dice
+
+TOLD = HistoryPrompter(PlainPrompter(TroublesomeWorld.actions, "action_only"), "last_k", steps=2)
+
+
+def collector(slots: int = 4, other: str = "add") -> Collector:
+    return Collector(
+        environment_id="Count",
+        runner=InProcessRunner(TroublesomeWorld, slots),
+        policy=Dice(other),
+        prompter=TOLD,
+        settings=AnswerSettings(8, 1.0, "penalise"),
+        split=Split.TRAINING,
+        run_seed=0,
+    )
+
+
+def tale(trajectory: Trajectory) -> list[tuple[str, str, str]]:
+    return [
+        (step.prompt.messages[-1].text, step.action.action, step.state_key)
+        for step in trajectory.steps
+    ]
+
+
+def test_each_start_is_played_to_the_end_in_the_order_asked_for() -> None:
+    starts = [Start(7 + index, seed=100 * index, actions=("add",) * index) for index in range(9)]
+    played = collector().collect_from(starts)
+    for start, trajectory in zip(starts, played, strict=True):
+        assert (trajectory.seed, trajectory.first_step) == (start.seed, len(start.actions))
+        assert trajectory.is_finished
+        first = trajectory.steps[0]
+        assert first.state_key.split()[0] == str(100 * len(start.actions) + len(start.actions))
+        told = first.prompt.messages[-1].text
+        assert told.count("> add") == min(2, len(start.actions))
+
+
+def test_equal_starts_are_answered_apart() -> None:
+    played = collector().collect_from([Start(n, seed=5, actions=("add",)) for n in range(12)])
+    assert len({len(trajectory.steps) for trajectory in played}) > 1
+    assert len({trajectory.steps[0].state_key for trajectory in played}) == 1
+
+
+def test_a_crash_on_the_way_is_retried_and_told_the_same() -> None:
+    """An action that crashes once more is given up, whatever lies before it."""
+    starts = [Start(0, seed=1, actions=("add", "raise", "add")), Start(1, seed=1, actions=("add",))]
+    crashed, played = collector().collect_from(starts)
+    assert crashed.failure is not None
+    assert crashed.steps == ()
+    assert played.failure is None
+
+
+def test_a_restored_slot_tells_the_same_past() -> None:
+    whole, again = collector(), collector()
+    whole.collect_steps(2)
+    again.restore(whole.cursors())
+    ours, theirs = again.collect_steps(3), whole.collect_steps(3)
+    assert [tale(t) for t in ours.trajectories] == [tale(t) for t in theirs.trajectories]
+    assert any("> add" in text for t in ours.trajectories for text, _, _ in tale(t)[:1])
+
+
+def test_a_scripted_agent_is_told_as_a_model_is() -> None:
+    prompt = PromptConfig(history="last_k", history_steps=1)
+    world = open_world(EnvironmentConfig("NumberLine"), prompt, default_image_size=64)
+    episodes = play(world.id, world.factory(), world.prompter, expert_answer("thoughts"), range(9))
+    long = next(episode for episode in episodes if len(episode.steps) > 1)
+    texts = [step.prompt.messages[-1].text for step in long.steps]
+    assert "Before:" not in texts[0]
+    assert texts[1].startswith(f"Before:\n> {long.steps[0].action.action}\nNow:\n")
+    assert len({step.state_key for step in long.steps}) == len(long.steps)
+    assert all(dataclasses.is_dataclass(step) for step in long.steps)
