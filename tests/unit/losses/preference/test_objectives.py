@@ -175,6 +175,14 @@ ROWS = [
 ]
 
 
+def test_what_all_are_computed_from() -> None:
+    """Thoughts and action on both sides of the ratio: 0.5 · 0.4 against 0.25 · 0.1."""
+    one = answers(Given(0.5, 0.4, 0.25, 0.1, 3, 2), Given(0.5, 0.5, 0.5, 0.5, 0, 0))
+    assert one.logprobs.tolist() == pytest.approx([log(0.2), log(0.25)])
+    assert one.log_ratios.tolist() == pytest.approx([log(8), 0.0], abs=1e-6)
+    assert one.lengths.tolist() == [5, 1]
+
+
 @pytest.mark.parametrize(("objective", "expected"), ROWS)
 def test_value_and_slope(objective: Objective, expected: tuple[float, float, Slopes]) -> None:
     winners, losers = answers(WINNER), answers(LOSER)
