@@ -137,4 +137,48 @@ CHESS = EnvironmentSpec(
     required_modules=("chess",),
 )
 
-SHIPPED = (NUMBER_LINE, EZ_POINTS, POINTS24, BLACKJACK, BANDIT, WORDLE, CHESS)
+ALFWORLD = EnvironmentSpec(
+    id="forethought/ALFWorld-v0",
+    entry_point="forethought.environments.alfworld.world:ALFWorld",
+    summary="Bring, clean, heat, cool or look at household things, in rooms seen bit by bit.",
+    observation="text, a schematic picture, or both; the admissible commands are listed",
+    actions="a command, such as: go to desk 1; take mug 1 from desk 1; heat mug 1 with microwave 1",
+    reward="50 for the goal, 1 for each of its conditions met for the first time, "
+    "-1 for an inadmissible command",
+    success="the goal is reached within the limit of steps",
+    options=(
+        Option(
+            "split",
+            "by_seed",
+            "by_seed, train, valid_seen or valid_unseen",
+            "by_seed: train, and valid_seen for held-out episodes",
+        ),
+        Option(
+            "games",
+            None,
+            "a folder in the official file tree, or None",
+            "None: ALFWORLD_DATA where it is set, else generated games",
+        ),
+        Option("limit_steps", 50, "a whole number from 1 to 1000", "commands in an episode"),
+        Option(
+            "reward",
+            "paper",
+            "paper or reference",
+            "reference: the share of conditions met, again at every step (RL4VLM's code)",
+        ),
+        Option(
+            "match",
+            "exact",
+            "exact or reference",
+            "reference: the first admissible command that the text contains",
+        ),
+        Option("view", "text", "text, picture or both", "what the agent is shown"),
+        Option("labels", False, "True or False", "names in the picture, from 256 pixels"),
+        IMAGE_SIZE,
+        RENDER_MODE,
+    ),
+    extra="alfworld",
+    required_modules=("alfworld", "textworld", "fast_downward"),
+)
+
+SHIPPED = (NUMBER_LINE, EZ_POINTS, POINTS24, BLACKJACK, BANDIT, WORDLE, CHESS, ALFWORLD)

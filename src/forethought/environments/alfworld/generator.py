@@ -1,0 +1,171 @@
+"""Generated games: number n of a split is a function of the seed, on every machine.
+
+Each is drawn, played by the expert, and drawn again where that fails or takes longer than
+an episode may; what is left can be solved by what an agent can know.
+"""
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from forethought.environments.alfworld.engine import Engine, GameText
+from forethought.environments.alfworld.expert import advise
+from forethought.environments.alfworld.games import Game
+from forethought.environments.alfworld.grammar import TASK_MARK
+from forethought.environments.alfworld.notes import Exchange, Notes
+from forethought.environments.alfworld.package import domain_text, grammar_text, load_room
+from forethought.environments.alfworld.problem import goal_words, write_problem
+from forethought.environments.alfworld.scene import furnish, pairs_in
+from forethought.environments.alfworld.tasks import (
+    OFFICIAL_GAMES,
+    SPLITS,
+    Goal,
+    Split,
+    TaskType,
+    is_held_out,
+    rooms_of,
+)
+from forethought.environments.alfworld.translation import cache_folder
+
+VERSION = 1
+"""Of the drawing: raised whenever a seed would give another game."""
+
+LIMIT_STEPS = 50
+"""Commands in which the expert must solve a game."""
+
+MAX_ATTEMPTS = 200
+"""Drawings of one game before something must be wrong."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Which game of which set."""
+
+    seed: int
+    split: Split
+    index: int
+    attempt: int = 0
+
+
+class Solved(NamedTuple):
+    """A game that is known to be solvable."""
+
+    game: Game
+    walkthrough: tuple[str, ...]
+    """The commands by which the expert solved it."""
+
+
+def generate_game(seed: int, split: Split, index: int, engine: Engine) -> Solved:
+    """Number `index` of a split: the first drawing that the expert solves.
+
+    Which drawing that was is kept in the cache, so the second time costs milliseconds.
+
+    Args:
+        engine: on which the expert plays; what it plays now is lost.
+    """
+    path = cache_folder() / "alfworld" / "drawn" / f"{VERSION}_{seed}_{split}_{index}.json"
+    known = _recall(path)
+    if known is not None:
+        attempt, walkthrough = known
+        return Solved(draw_game(Draw(seed, split, index, attempt)), walkthrough)
+    for attempt in range(MAX_ATTEMPTS):
+        game = draw_game(Draw(seed, split, index, attempt))
+        walkthrough = solve(game, engine)
+        if walkthrough is not None:
+            _remember(path, attempt, walkthrough)
+            return Solved(game, walkthrough)
+    raise RuntimeError(f"no game {index} of {split} in {MAX_ATTEMPTS} drawings (seed {seed})")
+
+
+def draw_game(draw: Draw) -> Game:
+    """Draws a game, which may turn out too long to be solved in an episode."""
+    task_type = task_types_of(draw.split)[draw.index % OFFICIAL_GAMES[draw.split].total]
+    entropy = [VERSION, draw.seed, SPLITS.index(draw.split), draw.index, draw.attempt]
+    randomness = np.random.default_rng(entropy)
+    rooms = possible_rooms(draw.split, task_type)
+    room = load_room(rooms[int(randomness.integers(len(rooms)))])
+    goals = goals_in(room.number, draw.split, task_type)
+    goal = goals[int(randomness.integers(len(goals)))]
+    scene = furnish(room, goal, randomness)
+    words = goal_words(goal)
+    said = words[int(randomness.integers(len(words)))]
+    trial = f"trial_G{draw.seed}_{draw.split}_{draw.index:05d}_{draw.attempt:03d}"
+    return Game(
+        goal=goal,
+        room=room.number,
+        trial=trial,
+        text=GameText(
+            domain=domain_text(),
+            problem=write_problem(f"plan_{trial}", scene, goal),
+            grammar=grammar_text().replace(TASK_MARK, said),
+        ),
+        is_official=False,
+    )
+
+
+def solve(game: Game, engine: Engine, limit_steps: int = LIMIT_STEPS) -> tuple[str, ...] | None:
+    """The commands by which the expert solves the game; None where it does not in time, or
+    where the game is won before it begins."""
+    notes = Notes.of([Exchange(None, engine.start(game.text))])
+    commands: list[str] = []
+    if engine.won:
+        return None
+    while not engine.won:
+        if len(commands) == limit_steps:
+            return None
+        command = advise(game.goal, notes, engine.commands).action
+        commands.append(command)
+        notes = notes.after(Exchange(command, engine.step(command)))
+    return tuple(commands)
+
+
+@cache
+def task_types_of(split: Split) -> tuple[TaskType, ...]:
+    """The kinds of the split's games, in a fixed order, as often as in the official split:
+    any stretch of them has about the same shares."""
+    shares = OFFICIAL_GAMES[split].counts
+    total = OFFICIAL_GAMES[split].total
+    # Each kind is spread evenly over the split; a tie goes to the earlier kind.
+    places = [
+        ((copy + 0.5) / number * total, order, kind)
+        for order, (kind, number) in enumerate(shares.items())
+        for copy in range(number)
+    ]
+    return tuple(kind for _, _, kind in sorted(places))
+
+
+@cache
+def possible_rooms(split: Split, task_type: TaskType) -> tuple[int, ...]:
+    """Rooms of the split in which there is such a task."""
+    return tuple(number for number in rooms_of(split) if goals_in(number, split, task_type))
+
+
+@cache
+def goals_in(room: int, split: Split, task_type: TaskType) -> tuple[Goal, ...]:
+    """Tasks of this kind that a room allows, of the pairs that belong to the split."""
+    unseen = split == "valid_unseen"
+    goals = pairs_in(load_room(room), task_type)
+    return tuple(goal for goal in goals if is_held_out(goal.thing, goal.aim) == unseen)
+
+
+def _recall(path: Path) -> tuple[int, tuple[str, ...]] | None:
+    try:
+        known = json.loads(path.read_text(encoding="utf-8"))
+        return int(known["attempt"]), tuple(map(str, known["walkthrough"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _remember(path: Path, attempt: int, walkthrough: tuple[str, ...]) -> None:
+    """Best effort, as all that is cached."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(json.dumps({"attempt": attempt, "walkthrough": walkthrough}))
+        temporary.replace(path)
