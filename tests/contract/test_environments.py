@@ -41,6 +41,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("Chess", {**SMALL_CHESS, **OTHER_CHESS}),
     ("Wordle", {}),
     ("Wordle", {"words": "large", "rules": "reference"}),
+    ("TwentyQuestions", {}),
 ]
 
 
@@ -58,7 +59,7 @@ def test_ours_points24_by_the_reference(faces_as_ten: bool) -> None:
 
 @pytest.mark.parametrize(("name", "options"), VARIANTS)
 def test_gymnasiums(name: str, options: dict[str, Any]) -> None:
-    if name not in ("Bandit", "Chess", "Wordle"):
+    if name not in ("Bandit", "Chess", "Wordle", "TwentyQuestions"):
         options = {**options, "render_mode": "rgb_array"}
     environment = gymnasium.make(find_environment(name).id, **options)
     check_env(environment.unwrapped)

@@ -137,6 +137,17 @@ CHESS = EnvironmentSpec(
     required_modules=("chess",),
 )
 
+TWENTY_QUESTIONS = EnvironmentSpec(
+    id="forethought/TwentyQuestions-v0",
+    entry_point="forethought.environments.twenty_questions.twenty_questions:TwentyQuestions",
+    summary="Find a hidden object by at most 20 questions for Yes or No.",
+    observation="text: all questions so far and their answers",
+    actions="a question in English, or a guess; any text costs as much",
+    reward="0 for the right guess, -1 for anything else",
+    success="the object was guessed",
+    options=(Option("render_mode", None, "None", "nothing is drawn"),),
+)
+
 ALFWORLD = EnvironmentSpec(
     id="forethought/ALFWorld-v0",
     entry_point="forethought.environments.alfworld.world:ALFWorld",
@@ -181,4 +192,14 @@ ALFWORLD = EnvironmentSpec(
     required_modules=("alfworld", "textworld", "fast_downward"),
 )
 
-SHIPPED = (NUMBER_LINE, EZ_POINTS, POINTS24, BLACKJACK, BANDIT, WORDLE, CHESS, ALFWORLD)
+SHIPPED = (
+    NUMBER_LINE,
+    EZ_POINTS,
+    POINTS24,
+    BLACKJACK,
+    BANDIT,
+    WORDLE,
+    TWENTY_QUESTIONS,
+    CHESS,
+    ALFWORLD,
+)

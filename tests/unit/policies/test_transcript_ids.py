@@ -10,7 +10,7 @@ from forethought.policies.tiny import make_tiny
 from forethought.prompts.answers import write_answer
 from forethought.prompts.choice import make_prompter
 
-WORLDS = ["Wordle"]
+WORLDS = ["Wordle", "TwentyQuestions"]
 ODD = ['a "quoted" word', "two\nlines", "<|end|>", "\\", "é ☃", "> no reply"]
 """Answers that could be mistaken for something else on their way through the transcript."""
 

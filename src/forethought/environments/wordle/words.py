@@ -15,8 +15,8 @@ def load_words(name: WordList) -> tuple[str, ...]:
 
     small: 412 common words; large: 754, those of small included.
     """
-    text = files("forethought.environments.wordle").joinpath(f"words_{name}.txt").read_text(encoding="ascii")
-    return tuple(text.split())
+    folder = files("forethought.environments.wordle")
+    return tuple((folder / f"words_{name}.txt").read_text(encoding="ascii").split())
 
 
 def spelled(word: str) -> str:

@@ -1,0 +1,97 @@
+"""The language of questions: how one is asked, and what is understood."""
+
+import re
+from functools import cache, lru_cache
+
+from forethought.environments.twenty_questions.knowledge import load_attributes, load_things
+
+_SUBJECTS = ("it", "the object")
+_GUESSES = ("Is it {}?", "Could it be {}?", "Are you thinking of {}?", "Is the object {}?")
+
+
+@cache
+def wordings() -> tuple[tuple[str, ...], ...]:
+    """All ways to ask each question that the grammar writes, the usual one first.
+
+    Questions are numbered: the attributes first, then a guess of each object.
+    """
+    asked = [
+        tuple(_sentence(asked, subject) for asked in attribute.questions for subject in _SUBJECTS)
+        for attribute in load_attributes()
+    ]
+    guessed = [
+        tuple(frame.format(called) for called in thing.guesses for frame in _GUESSES)
+        for thing in load_things()
+    ]
+    return tuple(tuple(dict.fromkeys(ways)) for ways in (*asked, *guessed))
+
+
+def _sentence(question: str, subject: str) -> str:
+    told = re.sub(r"\bit\b", subject, question, count=1)
+    return told[0].upper() + told[1:] + "?"
+
+
+@lru_cache(maxsize=1 << 16)
+def understand(text: str) -> int | None:
+    """The number of the question that a text asks, or None where it is not understood.
+
+    A text is brought into a plain form (case, punctuation, openers, adverbs, other words for
+    "it", other ways to guess); what is then not in the list of questions is not understood.
+    """
+    if len(text) > _LONGEST:
+        return None
+    plain = _plain(text)
+    forms = (plain, *_without_kind(plain))
+    return next((_known()[form] for form in forms if form in _known()), None)
+
+
+_LONGEST = 200
+_OPENERS = re.compile(r"^(?:(?:so|well|ok|okay|hmm|now|then|and|please|tell me|i wonder)\b[ ,]*)+")
+_REWRITES = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r"\b(?:the|this|that|your|the hidden|the secret) (?:object|thing|item)\b", "it"),
+        (r"^(is|does|can|did) (?:this|that)\b", r"\1 it"),
+        (r"\b(?:usually|normally|typically|generally|often|commonly|mostly|mainly) ", ""),
+        (r"^would you say (?:that )?it is\b", "is it"),
+        (r"^would you call it\b", "is it"),
+        (r"^(?:could|might|may) it be\b", "is it"),
+        (r"^(?:are you thinking of|my guess is|is the answer)\b", "is it"),
+        (r"^i (?:guess|think|say)(?: it is)?\b", "is it"),
+        (r"^is it able to\b", "can it"),
+        (r"^has it got\b", "does it have"),
+        (r"^is it made out of\b", "is it made of"),
+        (r"^is it something (?:that )?(?:you|people|we|one) can eat\b", "can you eat it"),
+        (r"^(do|can) (?:people|we|i|one)\b", r"\1 you"),
+        (r"^is it (?:the|an?) ", "is it a "),
+    )
+)
+
+
+def _plain(text: str) -> str:
+    plain = " ".join(text.lower().split()).rstrip("?!. ")
+    plain = _OPENERS.sub("", plain)
+    for pattern, replacement in _REWRITES:
+        plain = pattern.sub(replacement, plain)
+    return plain
+
+
+def _without_kind(plain: str) -> tuple[str, ...]:
+    """ "is it a kind of fruit" asks what "is it a fruit" asks, "is it a sort of corn" likewise."""
+    match = re.match(r"is it a (?:kind|type|sort) of (?:an? )?(.+)", plain)
+    return (f"is it a {match[1]}", f"is it {match[1]}") if match else ()
+
+
+@cache
+def _known() -> dict[str, int]:
+    """The number of each question by its plain form.
+
+    Raises:
+        ValueError: one form asks two questions.
+    """
+    known: dict[str, int] = {}
+    for number, ways in enumerate(wordings()):
+        for way in ways:
+            if known.setdefault(_plain(way), number) != number:
+                raise ValueError(f"got {way!r} for {known[_plain(way)]} and {number}, expected one")
+    return known

@@ -1,0 +1,199 @@
+"""20 Questions: find a hidden object by questions that are answered with Yes or No."""
+
+import json
+import string
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from forethought.environments.contract import Advice, Ceiling, DataPlayer, Transition
+from forethought.environments.episode import Episode
+from forethought.environments.options import require_option
+from forethought.environments.transcript import MAX_ACTION, Turn, write_transcript
+from forethought.environments.twenty_questions.asking import (
+    MAX_QUESTIONS,
+    all_candidates,
+    expert_worth,
+    good_questions,
+    remaining,
+    return_bound,
+)
+from forethought.environments.twenty_questions.grammar import understand, wordings
+from forethought.environments.twenty_questions.knowledge import load_things, truth_table
+from forethought.types import Measure, Observation
+
+YES, NO, NOT_UNDERSTOOD = "Yes.", "No.", "I don't understand."
+DATA_SKILL = 0.348
+"""Mean return -17.3, that of the data behind Q-SFT's Table 2."""
+
+DATA_CHOICES = 5
+"""Even splits among which an informed question of the data policy is drawn."""
+
+_MAX_TEXT = MAX_QUESTIONS * (len("> ") + MAX_ACTION + len(NOT_UNDERSTOOD) + 2)
+
+
+class TwentyQuestions(gymnasium.Env[str, np.int64]):
+    """Find a hidden object by at most 20 questions that are answered with Yes or No.
+
+    Description: 158 objects of 17 categories, those of LMRL-Gym. An oracle answers from a
+    table of objects and attributes, written by hand (`attributes.txt`), in the everyday
+    sense of the words. Q-SFT, section 5.
+
+    Observation: the questions so far and their answers, two lines each, empty at the start:
+    "> Is it alive?", "No.".
+
+    Actions: any text. Understood are the questions that `grammar.py` can read: each
+    attribute in several wordings, and guesses ("Is it a cat?"). Gymnasium's actions are the
+    numbers of the questions in their usual wording, attributes first.
+
+    Rewards: 0 for the right guess, -1 for anything else. "I don't understand." costs as
+    much as an answer.
+
+    Start: the hidden object is uniform over the 158.
+
+    End: terminated with the right guess or the 20th question: the limit is a rule of the
+    game, and how many questions are left can be seen.
+
+    Success: the object was guessed.
+
+    Ceiling: 100 %, exact: the expert finds every object. The best mean return is not known;
+    it lies between the expert's, which is exact (every object is played), and a bound on
+    what any questions could do, both of them named in `ceiling`. The expert asks for the
+    attribute that splits the remaining objects most evenly, and guesses once three are left.
+
+    Data policy: with probability `skill` an informed question, uniformly one of the five
+    that split the remaining objects most evenly, or a guess once three are left; else any
+    question of the list. Each in a wording drawn from all of its wordings.
+
+    Arguments:
+        render_mode: must be None; there is nothing to see.
+
+    Version history:
+        v0: first version.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
+
+    def __init__(self, render_mode: None = None) -> None:
+        require_option(render_mode is None, "render_mode", render_mode, "None")
+        self.render_mode = render_mode
+        self._things = load_things()
+        self._attributes = truth_table().shape[1]
+        self._usual = tuple(ways[0] for ways in wordings())
+        self._everything = range(len(self._usual))
+        self.action_space = spaces.Discrete(len(self._usual))
+        self.observation_space = spaces.Text(
+            max_length=_MAX_TEXT, min_length=0, charset=string.ascii_letters + " >?.,'\n"
+        )
+        self._episode = Episode(MAX_QUESTIONS)
+        self._hidden = 0
+        self._turns: list[Turn] = []
+        self._candidates = all_candidates()
+        self._is_found = False
+        self._not_understood = 0
+
+    @property
+    def actions(self) -> None:
+        return None
+
+    @property
+    def ceiling(self) -> Ceiling:
+        worth = expert_worth()
+        return Ceiling(
+            worth.success_rate,
+            "exact: the expert, played on every hidden object; its mean return is "
+            f"{worth.mean_return:.3f}, no policy's is above {return_bound():.3f}",
+        )
+
+    @property
+    def data_skill(self) -> float:
+        return DATA_SKILL
+
+    def restart(self, seed: int) -> Observation:
+        super().reset(seed=seed)
+        self._draw()
+        return self.observation()
+
+    def observation(self) -> Observation:
+        text = self._text()
+        return Observation(
+            text=text,
+            image=None,
+            admissible_actions=None,
+            state_key=text or "start",
+            goal="Find the hidden object: ask 20 questions for Yes or No. Guess: Is it a cat?",
+            task_type="TwentyQuestions",
+        )
+
+    def act(self, action: str) -> Transition:
+        self._episode.require_open()
+        number = understand(action)
+        if number is None:
+            self._not_understood += 1
+            reply = NOT_UNDERSTOOD
+        else:
+            is_true = len(remaining(np.array([self._hidden]), number, True)) > 0
+            reply = YES if is_true else NO
+            self._candidates = remaining(self._candidates, number, is_true)
+            self._is_found = is_true and number >= self._attributes
+        self._turns.append(Turn(action, reply))
+        return self._episode.record(
+            0.0 if self._is_found else -1.0,
+            terminated=self._is_found or self._episode.is_last_step,
+        )
+
+    def legal_actions(self) -> tuple[str, ...]:
+        return () if self._episode.is_over else self._usual
+
+    def expert(self) -> Advice:
+        self._episode.require_open()
+        question = good_questions(self._candidates, 1)[0]
+        left = len(self._candidates)
+        thought = f"{left} objects are left, " + (
+            "I guess" if question >= self._attributes else "I ask what splits them evenly"
+        )
+        if left == 1:
+            thought = f"only {self._things[self._candidates[0]].guesses[0]} is left"
+        return Advice(self._usual[question], (("thoughts", json.dumps(thought)),))
+
+    def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPlayer:
+        require_option(0 <= skill <= 1, "skill", skill, "0 (chance) to 1 (always informed)")
+
+        def answer() -> Advice:
+            pool = self._everything
+            if randomness.random() < skill:
+                pool = good_questions(self._candidates, DATA_CHOICES)
+            ways = wordings()[pool[int(randomness.integers(len(pool)))]]
+            return Advice(ways[int(randomness.integers(len(ways)))], ())
+
+        return answer
+
+    def success(self) -> bool:
+        return self._is_found
+
+    def measures(self) -> tuple[Measure, ...]:
+        return (Measure("not_understood", float(self._not_understood)),)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._draw()
+        return self._text(), {}
+
+    def step(self, action: np.int64) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        reward, terminated, truncated = self.act(self._usual[action])
+        return self._text(), reward, terminated, truncated, {"success": self.success()}
+
+    def _text(self) -> str:
+        return write_transcript(self._turns)
+
+    def _draw(self) -> None:
+        self._hidden = int(self.np_random.integers(len(self._things)))
+        self._turns = []
+        self._candidates = all_candidates()
+        self._is_found = False
+        self._not_understood = 0
+        self._episode.begin()

@@ -1,0 +1,195 @@
+"""Wordle: marks letter by letter, what a guess costs, what the players know."""
+
+import numpy as np
+import pytest
+
+from forethought.environments.registry import make_environment
+from forethought.environments.wordle.guessing import all_candidates, best_guess, consistent
+from forethought.environments.wordle.marks import Rules, code, mark, mark_table, shown
+from forethought.environments.wordle.words import WordList, load_words
+from forethought.environments.wordle.wordle import Wordle
+from forethought.errors import ConfigError
+
+
+def signs(guess: str, hidden: str, rules: Rules = "official") -> str:
+    return shown(guess, code(mark(guess, hidden, rules)))
+
+
+@pytest.mark.parametrize(
+    ("guess", "hidden", "official", "reference"),
+    [
+        pytest.param("crane", "crane", "c= r= a= n= e=", None, id="found"),
+        pytest.param("crane", "moist", "c- r- a- n- e-", None, id="nothing"),
+        pytest.param("crane", "nacre", "c+ r+ a+ n+ e=", None, id="moved"),
+        pytest.param("eerie", "there", "e+ e- r+ i- e=", "e+ e+ r+ i- e=", id="two of three"),
+        pytest.param("there", "eerie", "t- h- e+ r+ e=", None, id="both of two"),
+        pytest.param("level", "eagle", "l+ e+ v- e+ l-", "l+ e+ v- e+ l+", id="first come"),
+        pytest.param("allow", "dolly", "a- l+ l= o+ w-", None, id="in place comes first"),
+        pytest.param("speed", "abide", "s- p- e+ e- d+", "s- p- e+ e+ d+", id="one left"),
+        pytest.param("error", "rural", "e- r+ r= o- r-", "e- r+ r= o- r+", id="none left"),
+    ],
+)
+def test_marks(guess: str, hidden: str, official: str, reference: str | None) -> None:
+    assert signs(guess, hidden) == official
+    assert signs(guess, hidden, "reference") == (reference or official)
+
+
+@pytest.mark.parametrize("rules", ["official", "reference"])
+def test_the_table_holds_the_marks(rules: Rules) -> None:
+    words = load_words("small")
+    table = mark_table("small", rules)
+    for g in range(0, len(words), 7):
+        row = [code(mark(words[g], hidden, rules)) for hidden in words]
+        assert table[g].tolist() == row
+
+
+@pytest.mark.parametrize(("name", "count"), [("small", 412), ("large", 754)])
+def test_the_lists(name: WordList, count: int) -> None:
+    words = load_words(name)
+    assert len(words) == len(set(words)) == count
+    assert list(words) == sorted(words)
+    assert all(len(word) == 5 and word.islower() and word.isascii() for word in words)
+    assert not any(word.endswith("s") for word in words)
+    assert set(load_words("small")) <= set(load_words("large"))
+
+
+def begun(**options: str) -> tuple[Wordle, str]:
+    """A world, and the word that is hidden in it."""
+    world = make_environment("Wordle", **options)
+    assert isinstance(world, Wordle)
+    world.restart(0)
+    return world, load_words(world.words)[world._hidden]  # pyright: ignore[reportPrivateUsage]
+
+
+def test_the_hidden_word_pays_nothing_and_ends() -> None:
+    world, hidden = begun()
+    assert world.act("about") == (-1.0, False, False)
+    assert world.act(hidden) == (0.0, True, False)
+    assert world.success()
+
+
+def test_the_sixth_wrong_guess_terminates() -> None:
+    world, hidden = begun()
+    wrong = [word for word in load_words("small") if word != hidden][:6]
+    outcomes = [world.act(word) for word in wrong]
+    assert outcomes == [(-1.0, False, False)] * 5 + [(-1.0, True, False)]
+    assert not world.success()
+
+
+def test_the_sixth_guess_may_win() -> None:
+    world, hidden = begun()
+    for _ in range(5):
+        world.act("xyzzy")
+    assert world.act(hidden) == (0.0, True, False)
+    assert world.success()
+
+
+def test_a_word_outside_the_list_is_a_guess() -> None:
+    world, _ = begun()
+    assert world.act("zzzzz") == (-1.0, False, False)
+    assert world.observation().text == "> zzzzz\nnot in the list"
+    assert world.measures()[0] == ("not_listed", 1.0)
+    assert world.expert().action == "t r a d e"  # nothing was learnt
+
+
+@pytest.mark.parametrize("spelling", ["trade", "t r a d e", " TRADE\n", "T r a de"])
+def test_a_word_however_spelled(spelling: str) -> None:
+    world, hidden = begun()
+    world.act(spelling)
+    text = world.observation().text
+    assert text is not None
+    assert text.split("\n")[1] == signs("trade", hidden)
+    assert world.measures()[0] == ("not_listed", 0.0)
+
+
+def test_candidates_are_the_words_that_agree_with_all_marks() -> None:
+    world, hidden = begun()
+    guesses = [guess for guess in ("about", "trade", "steel") if guess != hidden]
+    for guess in guesses:
+        world.act(guess)
+    left = [
+        word
+        for word in load_words("small")
+        if all(
+            mark(guess, word, "official") == mark(guess, hidden, "official") for guess in guesses
+        )
+    ]
+    candidates = world._candidates  # pyright: ignore[reportPrivateUsage]
+    assert [load_words("small")[number] for number in candidates] == left
+    assert hidden in left
+
+
+def test_the_expert_takes_the_most_telling_word() -> None:
+    """Entropy computed the slow way, after one guess."""
+    words = load_words("small")
+    everything = all_candidates("small")
+    seen = code(mark("trade", "house", "official"))
+    left = consistent(everything, words.index("trade"), seen, "small", "official")
+    assert len(left) > 3
+
+    def entropy(guess: str) -> float:
+        marks = [mark(guess, words[number], "official") for number in left]
+        shares = np.array([marks.count(one) for one in set(marks)]) / len(marks)
+        return float(-(shares * np.log(shares)).sum())
+
+    best = best_guess(left, "small", "official")
+    assert entropy(words[best]) == pytest.approx(max(map(entropy, words)))
+
+
+def test_the_expert_guesses_what_is_left() -> None:
+    for count in (1, 2):
+        left = np.array([7, 99][:count])
+        assert best_guess(left, "small", "official") == 7
+
+
+@pytest.mark.parametrize("skill", [0.0, 1.0])
+def test_the_data_policy_keeps_to_the_marks_by_its_skill(skill: float) -> None:
+    world, _ = begun()
+    agreed = total = 0
+    for seed in range(200):
+        world.restart(seed)
+        player = world.data_policy(skill, np.random.default_rng(seed))
+        world.act(player().action)
+        candidates = world._candidates.tolist()  # pyright: ignore[reportPrivateUsage]
+        if not world.success():
+            guess = player().action.replace(" ", "")
+            agreed += load_words("small").index(guess) in candidates
+            total += 1
+    assert agreed == total if skill else agreed < total / 3
+
+
+def test_the_data_policys_draws_are_the_seeds() -> None:
+    games = []
+    for seed in (1, 1, 2):
+        world, _ = begun()
+        player = world.data_policy(0.3, np.random.default_rng(seed))
+        games.append([player().action for _ in range(5)])
+    assert games[0] == games[1] != games[2]
+
+
+@pytest.mark.parametrize("skill", [-0.1, 1.1, float("nan")])
+def test_a_skill_outside_the_scale_is_refused(skill: float) -> None:
+    with pytest.raises(ConfigError, match="skill is"):
+        begun()[0].data_policy(skill, np.random.default_rng(0))
+
+
+def test_the_reference_draws_the_word_anew_among_those_that_agree() -> None:
+    world, _ = begun(rules="reference")
+    words = load_words("small")
+    drawn = set()
+    for seed in range(30):
+        world.restart(seed)
+        world.act("about")
+        world.act("steel")
+        drawn.add(world._hidden)  # pyright: ignore[reportPrivateUsage]
+        hidden = words[world._hidden]  # pyright: ignore[reportPrivateUsage]
+        lines = (world.observation().text or "").split("\n")
+        told = [signs("about", hidden, "reference"), signs("steel", hidden, "reference")]
+        assert lines[1::2] == told
+    assert len(drawn) > 20
+
+
+@pytest.mark.parametrize("options", [{"words": "huge"}, {"rules": "paper"}, {"render_mode": "x"}])
+def test_wrong_options_are_refused(options: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="expected"):
+        make_environment("Wordle", **options)
