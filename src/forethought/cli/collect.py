@@ -15,8 +15,10 @@ from forethought.cli.players import Player, is_scripted, model_player, scripted_
 from forethought.cli.progress import progress_bar
 from forethought.cli.settings import describe, read_settings
 from forethought.cli.tally import Tally
+from forethought.config_api import ApiConfig
 from forethought.config_parts import EnvironmentConfig, PromptConfig, require
 from forethought.errors import ConfigError, StorageError
+from forethought.policies.api import PREFIX
 from forethought.rollouts.store import read_shard, write_shard
 from forethought.runs.run_folder import write_text
 from forethought.types import Trajectory
@@ -35,7 +37,7 @@ class Collect:
     policy: Annotated[str, tyro.conf.arg(metavar="expert|random|data|RUN")] = "expert"
     """The world's own expert; chance; the player who made the world's offline data, where it
     has one (`data:0.5` at another skill); or a model: a run folder (its newest checkpoint), a
-    checkpoint, a folder of `save_pretrained`, a hub id."""
+    checkpoint, a folder of `save_pretrained`, a hub id, or `api:NAME`, as `evaluate` takes it."""
 
     episodes: int = 500
     """How many in all, those included that are there already."""
@@ -63,6 +65,7 @@ class Collect:
 
     environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
     prompt: PromptConfig = field(default_factory=PromptConfig)
+    api: ApiConfig = field(default_factory=ApiConfig)
 
     def __post_init__(self) -> None:
         for name in ("episodes", "shard", "max_new_tokens", "slots"):
@@ -132,6 +135,7 @@ def _player(settings: Collect) -> Player:
         max_new_tokens=settings.max_new_tokens,
         slots=min(settings.slots, settings.shard, settings.episodes),
         threads=settings.threads,
+        api=settings.api,
     )
 
 
@@ -141,6 +145,9 @@ def _record(settings: Collect, player: Player) -> dict[str, Any]:
     for name in ("output", "episodes", "threads", "json", "slots"):
         del content[name]
     del content["environment"]["workers"]
+    api = content.pop("api")
+    if settings.policy.startswith(PREFIX):
+        content["api"] = {name: api[name] for name in ("style", "examples")}
     if is_scripted(settings.policy):
         del content["temperature"], content["max_new_tokens"]
     return {**content, "policy": player.name}

@@ -7,12 +7,14 @@ from typing import Annotated, NamedTuple
 
 import tyro
 
+from forethought.cli.api import close_api
 from forethought.cli.flags import Switch
 from forethought.cli.libraries import load_quietly
 from forethought.cli.models import Source, find_source, open_player, require_world
 from forethought.cli.progress import progress_bar
 from forethought.cli.settings import describe, read_settings
 from forethought.cli.tables import evaluation_table
+from forethought.config_api import ApiConfig
 from forethought.config_parts import EnvironmentConfig, PromptConfig
 from forethought.evaluation.evaluate import Evaluated, EvaluationSettings
 from forethought.evaluation.evaluate import evaluate as play_held_out
@@ -27,7 +29,8 @@ class Evaluate:
 
     run: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")]
     """A run folder (its newest checkpoint), one of its checkpoints, or, together with
-    --environment.id, a folder of `save_pretrained` or a hub id."""
+    --environment.id, a folder of `save_pretrained`, a hub id, or `api:NAME`, a model behind
+    the chat-completions endpoint that OPENAI_BASE_URL names (key: OPENAI_API_KEY)."""
 
     evaluation: Annotated[EvaluationSettings, tyro.conf.arg(name="")] = field(
         default_factory=EvaluationSettings
@@ -45,6 +48,8 @@ class Evaluate:
     prompt: PromptConfig = field(default_factory=PromptConfig)
     """By default, the run's own."""
 
+    api: ApiConfig = field(default_factory=ApiConfig)
+
 
 def evaluate(settings: Evaluate) -> None:
     """Play held-out episodes; compare with chance, expert and ceiling.
@@ -58,6 +63,8 @@ def evaluate(settings: Evaluate) -> None:
       forethought evaluate runs/ppo --episodes 1000 --temperature 0.2 --json
       forethought evaluate runs/ppo/checkpoints/step_20
       forethought evaluate Qwen/Qwen2.5-VL-3B-Instruct --environment.id Blackjack
+      forethought evaluate api:gpt-4o-mini --environment.id Wordle --api.style react \
+          --max-new-tokens 512 --api.requests-per-minute 60
     """
     found = judge(settings)
     if settings.json:
@@ -132,14 +139,18 @@ def _play(source: Source, settings: Evaluate) -> Evaluated:
         settings.environment,
         settings.prompt,
         slots=min(judged.slots, judged.episodes),
+        api=settings.api,
     )
-    with progress_bar("evaluate", judged.episodes, "episode") as bar:
-        return play_held_out(
-            policy,
-            world,
-            judged,
-            checkpoint=source.checkpoint,
-            answer_format=settings.prompt.format,
-            workers=settings.environment.workers,
-            on_episode=bar.update,
-        )
+    try:
+        with progress_bar("evaluate", judged.episodes, "episode") as bar:
+            return play_held_out(
+                policy,
+                world,
+                judged,
+                checkpoint=source.checkpoint,
+                answer_format=settings.prompt.format,
+                workers=settings.environment.workers,
+                on_episode=bar.update,
+            )
+    finally:
+        close_api(policy, settings.api)

@@ -1,14 +1,18 @@
-"""What a person may name as a player: a run, a checkpoint, a model's folder, a hub id."""
+"""What a person may name as a player: a run, a checkpoint, a model's folder, a hub id, or a
+model behind an endpoint."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from forethought.cli.api import open_api_player
 from forethought.cli.flags import value_of
 from forethought.config import PPOConfig
+from forethought.config_api import ApiConfig
 from forethought.config_file import AnyConfig, load_any_config
 from forethought.config_parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError, UnknownNameError
+from forethought.policies.api import PREFIX
 from forethought.policies.contract import Policy
 from forethought.rollouts.pictured import open_pictured_world
 from forethought.rollouts.world import World, open_world
@@ -21,13 +25,18 @@ class Source(NamedTuple):
     """Where a model lies, and what is known of how it was trained."""
 
     model: str
-    """A folder of `save_pretrained`, or a hub id."""
+    """A folder of `save_pretrained`, a hub id, or `api:NAME`."""
     run: RunFolder | None
     """The run, where one was named; its checkpoints and other models have none."""
     checkpoint: str | None
     """`step_400`."""
     config: AnyConfig | None
     """The settings that it was trained with."""
+
+    @property
+    def is_api(self) -> bool:
+        """Whether it is somebody else's model, behind an endpoint."""
+        return self.model.startswith(PREFIX)
 
     @property
     def max_new_tokens(self) -> int | None:
@@ -76,13 +85,24 @@ def require_world(name: str, words: Sequence[str]) -> None:
 
 
 def open_player(
-    source: Source, environment: EnvironmentConfig, prompt: PromptConfig, *, slots: int
+    source: Source,
+    environment: EnvironmentConfig,
+    prompt: PromptConfig,
+    *,
+    slots: int,
+    api: ApiConfig,
 ) -> tuple[Policy, World]:
     """Loads a model, and opens a world in the way that the model sees it.
+
+    Args:
+        slots: answers that a model generates at a time.
+        api: how a model behind an endpoint is asked.
 
     Raises:
         ForethoughtError: a model, world or option that is not there.
     """
+    if source.is_api:
+        return open_api_player(source.model, environment, prompt, api)
     from forethought.policies.cnn import is_cnn, load_cnn
     from forethought.policies.huggingface import load_policy
     from forethought.policies.loading import LoadedModel

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from forethought.cli.api import close_api
 from forethought.cli.libraries import load_quietly
 from forethought.cli.models import Source, open_player
+from forethought.config_api import ApiConfig
 from forethought.config_parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import WithDataPolicy
 from forethought.errors import ConfigError
@@ -105,10 +107,11 @@ def model_player(
     max_new_tokens: int,
     slots: int,
     threads: int | None,
+    api: ApiConfig,
 ) -> Player:
     """A model, in several episodes at the same time."""
     load_quietly(threads=threads)
-    policy, world = open_player(source, environment, prompt, slots=slots)
+    policy, world = open_player(source, environment, prompt, slots=slots, api=api)
     runner = world.runner(slots, environment.workers)
 
     def play_all(episodes: Sequence[int], advance: Advance) -> list[Trajectory]:
@@ -124,4 +127,8 @@ def model_player(
         )
         return collector.collect_episodes(episodes).trajectories
 
-    return Player(source.model, play_all, runner.close)
+    def close() -> None:
+        runner.close()
+        close_api(policy, api)
+
+    return Player(source.model, play_all, close)

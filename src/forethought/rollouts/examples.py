@@ -1,0 +1,38 @@
+"""Episodes of a world's expert as conversations to follow, for prompts that show some."""
+
+from dataclasses import replace
+
+from forethought.prompts.history import with_history
+from forethought.prompts.react import ReActPrompter, follow_on, write_thought_and_action
+from forethought.rollouts.seeding import Split, episode_seed
+from forethought.rollouts.world import World
+from forethought.types import Message
+
+
+def reasoning_and_acting(world: World, *, examples: int) -> World:
+    """The same world, told as `ReActPrompter` does it; the past, as far as it was to be told.
+
+    Args:
+        world: its prompter asks for the action alone.
+        examples: episodes of the expert that are shown: the first demonstrations.
+    """
+    told = with_history(world.prompter)
+    shown: list[Message] = []
+    environment = world.factory()
+    try:
+        for index in range(examples):
+            observation = environment.restart(episode_seed(Split.DEMONSTRATION, 0, index))
+            before: tuple[Message, ...] = ()
+            ended = False
+            while not ended:
+                now = told.inner.messages(observation)
+                advice = environment.expert()
+                answer = Message("assistant", write_thought_and_action(advice))
+                shown += [*follow_on(before, now), answer]
+                transition = environment.act(advice.action)
+                ended = transition.terminated or transition.truncated
+                before, observation = now, environment.observation()
+    finally:
+        environment.close()
+    wording = ReActPrompter(told.inner, tuple(shown))
+    return replace(world, prompter=replace(told, inner=wording))

@@ -1,0 +1,114 @@
+"""Prompts that ask for a thought before each action, and the answers to them."""
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.environments.contract import Advice
+from forethought.prompts.answers import parse_answer
+from forethought.prompts.history import behind, with_history
+from forethought.prompts.plain import PlainPrompter
+from forethought.prompts.react import (
+    INSTRUCTIONS,
+    ReActPrompter,
+    follow_on,
+    write_thought_and_action,
+)
+from forethought.rollouts.examples import reasoning_and_acting
+from forethought.rollouts.seeding import Split, episode_seed
+from forethought.rollouts.world import World, open_world
+from forethought.types import Completion, FinishReason, Message, Observation
+
+SEEN = Observation("It is cold.", None, None, "cold", "Keep it warm.", "")
+
+
+def parsed(text: str) -> tuple[str, bool]:
+    completion = Completion((), (), (), text, FinishReason.STOP, 0.0)
+    found = parse_answer(completion, ("heat", 'say "no"'))
+    return found.action, found.is_valid
+
+
+def test_instructions_then_examples_then_the_world() -> None:
+    shown = (Message("user", "old"), Message("assistant", "Thought: …"))
+    wording = PlainPrompter(("heat", "cool"), "action_only")
+    system, *examples, last = ReActPrompter(wording, shown).messages(SEEN)
+    assert (system.role, system.text) == ("system", INSTRUCTIONS)
+    assert tuple(examples) == shown
+    assert (last.role, last.text) == ("user", wording.messages(SEEN)[0].text)
+
+
+@pytest.mark.parametrize("action", ["heat", 'say "no"'])
+def test_an_answer_in_the_form_is_read_like_any_other(action: str) -> None:
+    advice = Advice(action, (("cards", "[2, 3]"), ("thoughts", json.dumps('Is it "cold"?\n'))))
+    text = write_thought_and_action(advice)
+    assert text.startswith('Thought: cards: [2, 3]. Is it "cold"?')
+    assert parsed(text) == (action, True)
+    assert write_thought_and_action(Advice("heat", ())) == 'Action: {"action": "heat"}'
+
+
+def test_the_instructions_themselves_name_no_action() -> None:
+    assert not parsed(INSTRUCTIONS)[1]
+
+
+def turns(*texts: str) -> tuple[Message, ...]:
+    return tuple(Message("assistant" if text.startswith("!") else "user", text) for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "new"),
+    [
+        pytest.param((), ("a",), ("a",), id="the first step"),
+        pytest.param(("a",), ("b",), ("b",), id="another state, nothing repeated"),
+        pytest.param(("a",), ("a",), ("a",), id="the same state again"),
+        pytest.param(("a",), ("a", "!x", "b"), ("b",), id="a conversation that goes on"),
+        pytest.param(("a",), ("a", "b"), ("b",), id="without the answer in it"),
+        pytest.param(("a", "!x", "b"), ("a", "!y", "c", "d"), ("a", "!y", "c", "d"), id="another"),
+    ],
+)
+def test_nothing_is_said_twice(
+    before: tuple[str, ...], now: tuple[str, ...], new: tuple[str, ...]
+) -> None:
+    assert [message.text for message in follow_on(turns(*before), turns(*now))] == list(new)
+
+
+def wording_of(world: World) -> ReActPrompter:
+    wording = with_history(world.prompter).inner
+    assert isinstance(wording, ReActPrompter)
+    return wording
+
+
+@pytest.mark.parametrize("world", ["Bandit", "EZPoints", "Wordle"])
+def test_the_experts_episodes_are_shown(world: str) -> None:
+    opened = open_world(
+        EnvironmentConfig(world), PromptConfig("action_only"), default_image_size=64
+    )
+    told = reasoning_and_acting(opened, examples=2)
+    shown = wording_of(told).examples
+    assert [message.role for message in shown[:2]] == ["user", "assistant"]
+    assert all(a.role != b.role for a, b in pairwise(shown))
+    environment = opened.factory()
+    first = environment.restart(episode_seed(Split.DEMONSTRATION, 0, 0))
+    assert shown[0].text == opened.prompter.messages(first)[0].text
+    assert shown[1].text == write_thought_and_action(environment.expert())
+    environment.close()
+
+
+def test_no_examples_may_be_shown() -> None:
+    opened = open_world(
+        EnvironmentConfig("Bandit"), PromptConfig("action_only"), default_image_size=None
+    )
+    assert wording_of(reasoning_and_acting(opened, examples=0)).examples == ()
+
+
+def test_the_past_is_told_as_it_was_to_be() -> None:
+    history = PromptConfig("action_only", history="last_k")
+    opened = open_world(EnvironmentConfig("Bandit"), history, default_image_size=None)
+    prompter = with_history(reasoning_and_acting(opened, examples=1).prompter)
+    environment = opened.factory()
+    seen = environment.restart(0)
+    environment.close()
+    *_, last = prompter.messages(seen, (behind(seen, "b", opened.actions),))
+    assert last.text.startswith("Before:\n")
+    assert "> b\nNow:\n" in last.text
