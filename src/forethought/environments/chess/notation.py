@@ -7,6 +7,10 @@ import chess
 Notation = Literal["uci", "san"]
 Board = Literal["fen", "squares"]
 
+EMPTY = "o"
+"""An empty square among `squares`: a letter, as pieces are, so that tokenizers keep each square
+apart; of points side by side the tiny model's makes one token."""
+
 MARKS = "+#"
 """Check and mate, after a move in SAN. An answer may leave them out."""
 
@@ -40,7 +44,7 @@ def write_position(board: chess.Board, style: Board) -> str:
         return fen
     ranks = [
         " ".join(
-            piece.symbol() if (piece := board.piece_at(chess.square(file, rank))) else "."
+            piece.symbol() if (piece := board.piece_at(chess.square(file, rank))) else EMPTY
             for file in range(8)
         )
         for rank in range(7, -1, -1)

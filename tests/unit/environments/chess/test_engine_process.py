@@ -20,12 +20,12 @@ from forethought.environments.chess import game, program, stockfish
 from forethought.environments.chess.game import Chess
 from forethought.environments.chess.program import find_stockfish, require_stockfish
 from forethought.environments.chess.stockfish import Stockfish
-from forethought.environments.chess.uci import EngineCrashError, EngineTimeoutError
+from forethought.environments.chess.uci import EngineCrashError, EngineTimeoutError, UciProcess
 from forethought.environments.contract import Transition
 from forethought.environments.vector import Act, Failed, InProcessRunner, Reply, Restart
 from forethought.errors import ConfigError, MissingDependencyError
 from forethought.types import EnvironmentFailure
-from tests.unit.environments.chess.engines import DIE, HANG, fake_engine, first
+from tests.unit.environments.chess.engines import ANSWER, DIE, HANG, fake_engine, first
 
 needs_stockfish = pytest.mark.skipif(find_stockfish() is None, reason="needs Stockfish")
 
@@ -91,6 +91,20 @@ def test_a_seed_is_a_game(world: Chess) -> None:
     assert play(world, 1, disturb=4) == games[0]
     assert dict(world.measures())["engine_restarts"] == 1
     assert dict(world.measures())["illegal_moves"] == 0
+
+
+@needs_stockfish
+def test_a_search_depends_on_nothing_but_the_question() -> None:
+    """Neither on what the engine was asked before, nor on how often."""
+    process = UciProcess(
+        require_stockfish(), stockfish.OPTIONS, start_timeout_s=60.0, timeout_s=60.0
+    )
+    question = ("startpos moves e2e4 e7e5 g1f3 b8c6 f1c4", "nodes 3000", 2)
+    first = process.search(*question)
+    process.search("startpos moves e2e4 e7e5 g1f3 b8c6 f1c4 g8f6", "nodes 5000", 1)
+    assert process.search(*question) == first
+    assert process.search(*question) == first
+    process.close()
 
 
 @needs_stockfish
@@ -194,6 +208,20 @@ def test_without_stockfish(monkeypatch: pytest.MonkeyPatch) -> None:
     (finding,) = (f for f in examinations.examine_worlds() if f.name == "stockfish")
     assert (finding.status, finding.fix) == ("missing", "apt-get install stockfish")
     assert not finding.is_fatal
+
+
+def test_the_terminals_signals_are_the_parents_affair(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C goes to a group of processes; an engine has one of its own."""
+    monkeypatch.setattr(game, "RANDOM_RATE", 0.0)
+    world = Chess(stockfish=fake_engine(tmp_path, ANSWER))
+    world.restart(0)
+    world.act("e2e4")
+    process_id = engine_of(world).process_id
+    assert process_id is not None
+    assert os.getpgid(process_id) == process_id
+    world.close()
 
 
 PARENT = """

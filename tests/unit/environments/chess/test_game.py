@@ -222,8 +222,8 @@ def test_squares_and_the_list_of_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     spelled.act("e2e4")
     seen = spelled.observation()
     assert seen.text == (
-        "r n b q k b n r\np p p p . p p p\n. . . . . . . .\n. . . . p . . .\n"
-        ". . . . P . . .\n. . . . . . . .\nP P P P . P P P\nR N B Q K B N R\nw KQkq - 0 2"
+        "r n b q k b n r\np p p p o p p p\no o o o o o o o\no o o o p o o o\n"
+        "o o o o P o o o\no o o o o o o o\nP P P P o P P P\nR N B Q K B N R\nw KQkq - 0 2"
     )
     assert seen.admissible_actions == spelled.legal_actions()
     assert len(spelled.legal_actions()) == 29
