@@ -1,13 +1,15 @@
 """Which wording belongs to which world."""
 
 from forethought.config_parts import AnswerFormat, require
+from forethought.prompts.alfworld import ALFWorldPrompter
+from forethought.prompts.alfworld_memory import alfworld_memory
 from forethought.prompts.cards import GAMES, CardsPrompter, Wording
 from forethought.prompts.contract import Memory, Prompter
 from forethought.prompts.plain import PlainPrompter
 from forethought.prompts.transcript import WORLDS as OF_TURNS
 from forethought.prompts.transcript import TranscriptPrompter
 
-MEMORIES: dict[str, Memory] = {}
+MEMORIES: dict[str, Memory] = {"ALFWorld": alfworld_memory}
 """Worlds that can sum up an episode, by short name."""
 
 
@@ -28,6 +30,8 @@ def make_prompter(
     """
     if world in GAMES and actions is not None:
         return CardsPrompter(world, actions, answer_format, wording)
+    if world == "ALFWorld":
+        return ALFWorldPrompter(answer_format, wording)
     if world in OF_TURNS:
         return TranscriptPrompter(answer_format)
     return PlainPrompter(actions, answer_format)

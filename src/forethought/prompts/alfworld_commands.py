@@ -1,0 +1,108 @@
+"""ALFWorld's admissible commands in few words, without loss.
+
+Fifty commands of a kitchen, most of them "go to …", are told in forty tokens:
+
+    go: cabinet 1 2 3, drawer 1 2
+    take from desk 1: mug 1, pen 2
+    examine: what can be taken, desk 1
+    also: help, inventory, look
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+
+TAKEN = "what can be taken"
+ALWAYS = ("help", "inventory", "look")
+
+
+def group_commands(commands: Sequence[str], visited: Collection[str] | None = None) -> list[str]:
+    """The commands by verb, one line for each.
+
+    Args:
+        visited: receptacles whose inside was seen; where given, the others stand in a line of
+            their own, the last one.
+    """
+    go = [c.removeprefix("go to ") for c in commands if c.startswith("go to ")]
+    taken: defaultdict[str, list[str]] = defaultdict(list)
+    simple: defaultdict[str, list[str]] = defaultdict(list)
+    whole: list[str] = []
+    for command in commands:
+        verb, _, rest = command.partition(" ")
+        if command.startswith("go to ") or command in ALWAYS:
+            continue
+        if verb == "take" and " from " in rest:
+            thing, _, place = rest.partition(" from ")
+            taken[place].append(thing)
+        elif verb in ("open", "close", "examine", "use") and rest:
+            simple[verb].append(rest)
+        else:
+            whole.append(command)
+    lines = [f"take from {place}: {join_names(things)}" for place, things in taken.items()]
+    lines += whole
+    can_be_taken = [thing for things in taken.values() for thing in things]
+    for verb, names in simple.items():
+        lines.append(f"{verb}: {_examined(names, can_be_taken)}")
+    others = [command for command in commands if command in ALWAYS]
+    lines += ["also: " + ", ".join(others)] if others else []
+    if visited is None:
+        return lines + ([f"go: {join_names(go)}"] if go else [])
+    been = [place for place in go if place in visited]
+    new = [place for place in go if place not in visited]
+    lines += [f"go visited: {join_names(been)}"] if been else []
+    return lines + ([f"go new: {join_names(new)}"] if new else [])
+
+
+def ungroup(lines: Iterable[str]) -> set[str]:
+    """The commands again: what proves that nothing was lost."""
+    commands: set[str] = set()
+    taken: list[str] = []
+    for line in lines:
+        head, colon, rest = line.partition(": ")
+        verb = head.partition(" ")[0]
+        if not colon:
+            commands.add(line)
+        elif verb == "go":
+            commands |= {f"go to {name}" for name in split_names(rest)}
+        elif verb == "take":
+            names, place = split_names(rest), head.removeprefix("take from ")
+            taken += names
+            commands |= {f"take {name} from {place}" for name in names}
+        elif verb == "also":
+            commands |= set(rest.split(", "))
+        else:
+            if rest.startswith(TAKEN):
+                commands |= {f"{verb} {name}" for name in taken}
+                rest = rest.removeprefix(TAKEN).removeprefix(", ")
+            commands |= {f"{verb} {name}" for name in split_names(rest)}
+    return commands
+
+
+def join_names(names: Iterable[str]) -> str:
+    """ "cabinet 1, cabinet 2, drawer 1" as "cabinet 1 2, drawer 1", in order of the numbers."""
+    numbers: defaultdict[str, list[str]] = defaultdict(list)
+    for name in sorted(names, key=_order):
+        kind, _, number = name.rpartition(" ")
+        numbers[kind or number].append(number if kind else "")
+    return ", ".join(" ".join([kind, *filter(None, ns)]) for kind, ns in numbers.items())
+
+
+def split_names(text: str) -> list[str]:
+    """The names that `join_names` joined."""
+    names: list[str] = []
+    for part in text.split(", ") if text else []:
+        kind, *numbers = part.split(" ")
+        names += [f"{kind} {number}" for number in numbers] or [kind]
+    return names
+
+
+def _examined(names: list[str], taken: list[str]) -> str:
+    """Things at hand can be taken and examined; they are named once."""
+    if not taken or not set(taken) <= set(names):
+        return join_names(names)
+    rest = [name for name in names if name not in set(taken)]
+    return ", ".join(filter(None, [TAKEN, join_names(rest)]))
+
+
+def _order(name: str) -> tuple[str, int]:
+    kind, _, number = name.rpartition(" ")
+    return kind, int(number) if number.isdigit() else 0
