@@ -1,0 +1,100 @@
+"""Which of two ways to go on went better: a score for every step of an episode."""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forethought.targets.checks import FloatArray, require_fraction, require_series
+from forethought.targets.returns import discounted_returns
+from forethought.types import Trajectory
+
+Score = Literal["gain", "level", "reward"]
+"""What is discounted: progress gained by each step, progress reached, or the world's reward."""
+
+PROGRESS_SCALE = 50.0
+"""What reaching the whole goal is worth, in invalid actions (Eq. 10)."""
+
+
+def preference_scores(
+    *,
+    progress_T: FloatArray,
+    is_invalid_T: NDArray[np.bool_],
+    gamma: float,
+    counts: Literal["gain", "level"] = "gain",
+) -> NDArray[np.float64]:
+    """How well an episode went from each step on.
+
+        P_t = 50 x_t - 1{action t invalid},   S_t = P_t + γ S_t+1,   S_T = 0
+
+    InteractiveCOT, Eq. 10, discounted backwards as its text says. x is the success rate of
+    the step, of which the paper does not say whether it is what the step gained or what is
+    reached by then:
+
+    - gain: x_t = progress_t - progress_t-1, nothing before the first step. Undiscounted,
+      S_0 is 50 times the final progress less the invalid actions.
+    - level: x_t = progress_t. An episode that ends with the whole goal gets 50 once, one that
+      lingers half-way gets 25 a step: with γ = 0.9 it is preferred to winning.
+
+    Args:
+        progress_T: share of the goal that is met after each step, 0 to 1.
+        is_invalid_T: whether the step's answer held no action of this world and state.
+        gamma: γ in [0, 1], per step. Paper: not given; 0.9 as in RL4VLM.
+        counts: what x is.
+
+    Returns:
+        [T], in units of one invalid action, float64.
+
+    Raises:
+        ValueError: a wrong shape or dtype, progress outside [0, 1], γ outside [0, 1].
+    """
+    require_series(progress_T=progress_T)
+    require_fraction(gamma=gamma)
+    if is_invalid_T.dtype != np.bool_ or is_invalid_T.shape != progress_T.shape:
+        raise ValueError(
+            f"is_invalid_T: expected bool {list(progress_T.shape)}, "
+            f"got {is_invalid_T.dtype} {list(is_invalid_T.shape)}"
+        )
+    if progress_T.min() < 0 or progress_T.max() > 1:
+        raise ValueError(f"progress_T: expected 0 to 1, got {progress_T}")
+    counted_T = np.diff(progress_T, prepend=0.0) if counts == "gain" else progress_T
+    return discounted_returns(
+        rewards_T=PROGRESS_SCALE * counted_T - is_invalid_T.astype(np.float64),
+        terminated=True,  # nothing is known behind a limit, and nothing is assumed
+        bootstrap_value=None,
+        gamma=gamma,
+    )
+
+
+def trajectory_scores(trajectory: Trajectory, *, score: Score, gamma: float) -> NDArray[np.float64]:
+    """`preference_scores` of recorded steps, or their discounted rewards.
+
+    Where the world does not measure progress, the whole goal is met by the last step of a
+    success, and nothing before. A trajectory that begins in the middle of an episode counts
+    what was met before it as a gain of its first step: the same for all that begin there.
+
+    Raises:
+        ValueError: no steps, or an episode that has not ended: how it went is not known.
+    """
+    steps = trajectory.steps
+    if not trajectory.is_finished:
+        raise ValueError(
+            f"{trajectory.environment_id}, seed {trajectory.seed}: expected an episode played to "
+            f"its end, got {len(steps)} steps that do not reach it"
+        )
+    if score == "reward":
+        return discounted_returns(
+            rewards_T=np.array([step.reward for step in steps], dtype=np.float64),
+            terminated=True,
+            bootstrap_value=None,
+            gamma=gamma,
+        )
+    known = [0.0 if step.progress is None else step.progress for step in steps]
+    if steps[-1].progress is None:
+        known[-1] = float(trajectory.success)
+    return preference_scores(
+        progress_T=np.array(known, dtype=np.float64),
+        is_invalid_T=np.array([not step.action.is_valid for step in steps]),
+        gamma=gamma,
+        counts=score,
+    )

@@ -1,0 +1,105 @@
+"""Who is compared with whom, and who wins."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from forethought.targets.pairs import Candidate, Pair, candidates_of, make_pairs
+from tests.unit.targets.builders import Did, trajectory
+
+
+def asked(*scored: tuple[Did, float], index: int = 0, task_type: str = "Pick") -> list[Candidate]:
+    return [
+        Candidate("World", task_type, index, trajectory(did).steps[0], score)
+        for did, score in scored
+    ]
+
+
+def names(pairs: Sequence[Pair]) -> list[tuple[str, str]]:
+    return [(p.winner.step.action.action, p.loser.step.action.action) for p in pairs]
+
+
+A, B, C, D = (Did(letter) for letter in "abcd")
+
+
+@pytest.mark.parametrize(
+    ("candidates", "expected"),
+    [
+        pytest.param(asked((A, 1.0), (B, 2.0)), [("b", "a")], id="the better one wins"),
+        pytest.param(asked((A, 1.0), (B, 1.0)), [], id="a tie makes none"),
+        pytest.param(
+            asked((A, 3.0), (Did("a", answer="other words"), 1.0)), [], id="the same action"
+        ),
+        pytest.param(asked((A, 1.0), (Did("b", state="t"), 2.0)), [], id="another state"),
+        pytest.param(
+            [*asked((A, 1.0)), *asked((B, 2.0), index=1)], [], id="the same state at another step"
+        ),
+        pytest.param(
+            [*asked((A, 1.0)), *asked((B, 2.0), task_type="Look")], [], id="another kind of task"
+        ),
+        pytest.param(
+            asked((A, 1.0), (B, 2.0), (C, 4.0)),
+            [("c", "a"), ("c", "b"), ("b", "a")],
+            id="all of three, furthest apart first",
+        ),
+        pytest.param(
+            # a: (5 + 1) / 2 = 3, so b with 4 wins
+            asked((A, 5.0), (B, 4.0), (A, 1.0)),
+            [("b", "a")],
+            id="an answer that was given twice has the mean",
+        ),
+        pytest.param(
+            asked((A, 1.0), (Did("b", was_randomised=True), 2.0)),
+            [],
+            id="an action that was drawn for the answer never wins",
+        ),
+        pytest.param(
+            asked((A, 1.0), (Did("b", was_randomised=True), 0.0)),
+            [("a", "b")],
+            id="it may lose",
+        ),
+    ],
+)
+def test_pairs(candidates: list[Candidate], expected: list[tuple[str, str]]) -> None:
+    assert names(make_pairs(candidates, margin=0.0, most_per_state=10)) == expected
+
+
+def test_the_margin_must_be_exceeded() -> None:
+    candidates = asked((A, 1.0), (B, 2.0), (C, 2.5))
+    assert names(make_pairs(candidates, margin=1.0, most_per_state=10)) == [("c", "a")]
+
+
+def test_the_cap_counts_per_state() -> None:
+    here, there = (
+        asked(*((Did(d.action, state=s), n) for n, d in enumerate((A, B, C)))) for s in "st"
+    )
+    pairs = make_pairs([*here, *there], margin=0.0, most_per_state=1)
+    assert names(pairs) == [("c", "a"), ("c", "a")]
+    assert [p.winner.step.state_key for p in pairs] == ["s", "t"]
+    assert len(make_pairs([*here, *there], margin=0.0, most_per_state=2)) == 4
+
+
+def test_two_trajectories_that_meet() -> None:
+    """They share the first two states; at the second they part, and one of them wins."""
+    won = trajectory(Did("a", "0"), Did("b", "1"), Did("c", "2"), success=True)
+    lost = trajectory(Did("a", "0"), Did("c", "1"), Did("c", "3"), seed=1)
+    met = [
+        *candidates_of(won, np.array([3.0, 4.0, 5.0])),
+        *candidates_of(lost, np.array([0.0, -1.0, 0.0])),
+    ]
+    (pair,) = make_pairs(met, margin=0.0, most_per_state=4)
+    assert (pair.winner.step.action.action, pair.loser.step.action.action) == ("b", "c")
+    assert (pair.winner.index, pair.margin) == (1, 5.0)
+
+
+def test_a_trajectory_from_the_middle_counts_its_steps_from_there() -> None:
+    late = trajectory(Did("a"), Did("b"), first_step=3)
+    assert [candidate.index for candidate in candidates_of(late, np.zeros(2))] == [3, 4]
+
+
+def test_refused() -> None:
+    with pytest.raises(ValueError, match="margin: expected 0 or more, got -1"):
+        make_pairs([], margin=-1.0, most_per_state=1)
+    with pytest.raises(ValueError, match="most_per_state: expected 1 or more, got 0"):
+        make_pairs([], margin=0.0, most_per_state=0)

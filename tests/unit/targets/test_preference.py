@@ -1,0 +1,137 @@
+"""Eq. 10 by hand: what a step is worth, and what follows from it."""
+
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from forethought.targets.preference import Score, preference_scores, trajectory_scores
+from forethought.types import Trajectory
+from tests.unit.targets.builders import Did, trajectory
+
+Counts = Literal["gain", "level"]
+
+
+@pytest.mark.parametrize(
+    ("progress", "invalid", "gamma", "counts", "expected"),
+    [
+        pytest.param([1.0], [False], 0.9, "gain", [50.0], id="the whole goal at once"),
+        pytest.param([0.0], [True], 0.9, "gain", [-1.0], id="an invalid action"),
+        pytest.param(
+            # 0.9 · 0.9 · 50 = 40.5; 0.9 · 50 = 45
+            [0.0, 0.0, 1.0],
+            [False] * 3,
+            0.9,
+            "gain",
+            [40.5, 45.0, 50.0],
+            id="later is worth less",
+        ),
+        pytest.param(
+            # gains 0.5, 0, 0.5; S_1 = -1 + 0.5 · 25 = 11.5; S_0 = 25 + 5.75
+            [0.5, 0.5, 1.0],
+            [False, True, False],
+            0.5,
+            "gain",
+            [30.75, 11.5, 25.0],
+            id="half now, an invalid action, half later",
+        ),
+        pytest.param(
+            [0.5, 0.25],
+            [False, False],
+            1.0,
+            "gain",
+            [12.5, -12.5],
+            id="progress that is lost costs what it brought",
+        ),
+        pytest.param(
+            # as printed: 25 + 0.5 · (25 - 1 + 0.5 · 50)
+            [0.5, 0.5, 1.0],
+            [False, True, False],
+            0.5,
+            "level",
+            [49.5, 49.0, 50.0],
+            id="as printed: every step counts what is reached",
+        ),
+    ],
+)
+def test_scores(
+    progress: list[float], invalid: list[bool], gamma: float, counts: Counts, expected: list[float]
+) -> None:
+    scores_T = preference_scores(
+        progress_T=np.array(progress),
+        is_invalid_T=np.array(invalid),
+        gamma=gamma,
+        counts=counts,
+    )
+    np.testing.assert_allclose(scores_T, expected)
+
+
+def test_as_printed_lingering_half_way_beats_winning() -> None:
+    """Why gains are the default."""
+
+    def first(progress: list[float], counts: Counts) -> float:
+        scores_T = preference_scores(
+            progress_T=np.array(progress),
+            is_invalid_T=np.zeros(len(progress), dtype=np.bool_),
+            gamma=0.9,
+            counts=counts,
+        )
+        return float(scores_T[0])
+
+    won, lingered = [0.5, 1.0], [0.5] * 20
+    assert first(lingered, "level") > first(won, "level")
+    assert first(lingered, "gain") < first(won, "gain")
+
+
+@pytest.mark.parametrize(
+    ("episode", "score", "expected"),
+    [
+        pytest.param(
+            trajectory(Did("a", progress=0.5), Did("b", progress=1.0), success=True),
+            "gain",
+            [37.5, 25.0],
+            id="a world that measures progress",
+        ),
+        pytest.param(
+            trajectory(Did("a"), Did("b"), success=True),
+            "gain",
+            [25.0, 50.0],
+            id="one that does not: success is the whole goal, at the end",
+        ),
+        pytest.param(
+            trajectory(Did("a", is_valid=False), Did("b"), ends="truncated"),
+            "gain",
+            [-1.0, 0.0],
+            id="cut by a limit, without success",
+        ),
+        pytest.param(
+            trajectory(Did("a", reward=1.0), Did("b", reward=10.0, progress=1.0), success=True),
+            "reward",
+            [6.0, 10.0],
+            id="the world's own reward",
+        ),
+    ],
+)
+def test_of_a_trajectory(episode: Trajectory, score: Score, expected: list[float]) -> None:
+    scores_T = trajectory_scores(
+        episode,
+        score=score,
+        gamma=0.5,
+    )
+    np.testing.assert_allclose(scores_T, expected)
+
+
+def test_refused() -> None:
+    fine = np.array([0.5, 1.0])
+    with pytest.raises(ValueError, match=r"progress_T: expected 0 to 1, got \[0.5 1.1\]"):
+        preference_scores(
+            progress_T=np.array([0.5, 1.1]), is_invalid_T=np.array([False] * 2), gamma=0.9
+        )
+    with pytest.raises(ValueError, match=r"is_invalid_T: expected bool \[2\], got bool \[1\]"):
+        preference_scores(progress_T=fine, is_invalid_T=np.array([False]), gamma=0.9)
+    with pytest.raises(ValueError, match=r"is_invalid_T: expected bool \[2\], got float64 \[2\]"):
+        preference_scores(progress_T=fine, is_invalid_T=fine, gamma=0.9)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"gamma: expected 0 to 1, got 1\.5"):
+        preference_scores(progress_T=fine, is_invalid_T=np.array([False] * 2), gamma=1.5)
+    with pytest.raises(ValueError, match="World, seed 0: expected an episode played to its end"):
+        trajectory_scores(trajectory(Did("a"), ends=""), score="gain", gamma=0.9)
