@@ -1,0 +1,304 @@
+"""20 Questions: what the oracle knows, what it understands, what a question costs."""
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from forethought.environments.registry import make_environment
+from forethought.environments.twenty_questions.asking import (
+    all_candidates,
+    good_questions,
+    remaining,
+)
+from forethought.environments.twenty_questions.grammar import understand, wordings
+from forethought.environments.twenty_questions.knowledge import (
+    load_attributes,
+    load_things,
+    truth_table,
+)
+from forethought.environments.twenty_questions.twenty_questions import TwentyQuestions
+from forethought.errors import ConfigError
+
+NAMES = [thing.name for thing in load_things()]
+ATTRIBUTES = len(load_attributes())
+
+
+def begun(hidden: str = "cat") -> TwentyQuestions:
+    """A world in which this object is hidden."""
+    world = make_environment("TwentyQuestions")
+    assert isinstance(world, TwentyQuestions)
+    world.restart(0)
+    world._hidden = NAMES.index(hidden)  # pyright: ignore[reportPrivateUsage]
+    return world
+
+
+def ask(world: TwentyQuestions, question: str) -> str:
+    world.act(question)
+    text = world.observation().text
+    assert text is not None
+    return text.split("\n")[-1]
+
+
+# --- what it knows -------------------------------------------------------------------------
+
+
+def test_the_objects() -> None:
+    sizes = Counter(thing.category for thing in load_things())
+    assert len(NAMES) == len(set(NAMES)) == 158
+    assert len(sizes) == 17
+    assert sizes["Clothes"] == 11
+    assert sizes["Office Supplies"] == 14
+    assert sizes["Toys"] == sizes["Garden Supplies"] == 5
+
+
+def test_every_two_objects_can_be_told_apart() -> None:
+    rows = [row.tobytes() for row in truth_table()]
+    alike = [(NAMES[i], NAMES[j]) for i, j in combinations(range(158), 2) if rows[i] == rows[j]]
+    assert alike == []
+
+
+def test_no_attribute_is_idle() -> None:
+    """Each is true of some objects, and none says what another one says."""
+    columns = [column.tobytes() for column in truth_table().T]
+    assert truth_table().any(axis=0).all()
+    twins = [
+        (load_attributes()[i].name, load_attributes()[j].name)
+        for i, j in combinations(range(ATTRIBUTES), 2)
+        if columns[i] == columns[j]
+    ]
+    assert twins == []
+
+
+@pytest.mark.parametrize(
+    ("part", "whole"),
+    [
+        ("animal", "alive"),
+        ("plant", "alive"),
+        ("alive", "natural"),
+        ("fruit", "food"),
+        ("vegetable", "food"),
+        ("food", "natural"),
+        ("pet", "animal"),
+        ("farm", "animal"),
+        ("meat", "animal"),
+        ("feline", "meat"),
+        ("ball", "sport"),
+        ("pocket", "light"),
+        ("pocket", "backpack"),
+        ("bigger than a continent", "bigger than a house"),
+        ("bigger than a house", "bigger than a person"),
+        ("water", "natural"),
+        ("salt", "water"),
+        ("clothing", "worn"),
+        ("jewelry", "worn"),
+        ("feet", "worn"),
+        ("head", "worn"),
+        ("neck", "worn"),
+        ("hand", "worn"),
+        ("legs", "clothing"),
+        ("pockets", "clothing"),
+        ("screen", "electric"),
+        ("blown", "instrument"),
+        ("reed", "blown"),
+        ("drawers", "furniture"),
+        ("engine", "bigger than a person | garden"),
+    ],
+)
+def test_what_follows_from_what(part: str, whole: str) -> None:
+    objects = {attribute.name: attribute.objects for attribute in load_attributes()}
+    wholes = frozenset[str]().union(*(objects[name] for name in whole.split(" | ")))
+    assert objects[part] - wholes == set()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("natural", "electric"),
+        ("animal", "food"),
+        ("fruit", "vegetable"),
+        ("metal", "wood"),
+        ("metal", "plastic"),
+        ("metal", "cloth"),
+        ("wood", "plastic"),
+        ("cloth", "leather"),
+        ("pocket", "bigger than a person"),
+        ("light", "bigger than a person"),
+        ("red", "green"),
+        ("red", "yellow"),
+        ("round", "long"),
+        ("alive", "metal"),
+        ("pet", "farm"),
+        ("vehicle", "worn"),
+    ],
+)
+def test_what_excludes_what(one: str, other: str) -> None:
+    objects = {attribute.name: attribute.objects for attribute in load_attributes()}
+    assert objects[one] & objects[other] == set()
+
+
+# --- what it understands -------------------------------------------------------------------
+
+
+def test_every_wording_is_understood() -> None:
+    assert len(wordings()) == ATTRIBUTES + 158
+    for number, ways in enumerate(wordings()):
+        assert len(ways) == len(set(ways)) > 0
+        for way in ways:
+            assert understand(way) == number
+            assert understand(way.lower().rstrip("?")) == number
+            assert way[0].isupper()
+            assert way.endswith("?")
+
+
+@pytest.mark.parametrize(
+    ("text", "usual"),
+    [
+        ("Is this thing usually made of metal??", "Is it made of metal?"),
+        ("ok, tell me: is it alive", None),
+        ("OK, tell me, is it alive", "Is it alive?"),
+        ("Would you say it is alive?", "Is it alive?"),
+        ("Does that item have wheels?", "Does it have wheels?"),
+        ("has it got wheels", "Does it have wheels?"),
+        ("Is it able to fly?", "Can it fly?"),
+        ("Do people sit on it?", "Do people sit on it?"),
+        ("Do we sit on it?", "Do people sit on it?"),
+        ("Is it a kind of fruit?", "Is it a fruit?"),
+        ("Is it a type of a vehicle?", "Is it a vehicle?"),
+        ("Is it something that people can eat?", "Is it something to eat?"),
+        ("My guess is a cat", "Is it a cat?"),
+        ("I think it is the cat.", "Is it a cat?"),
+        ("Is it an cat?", "Is it a cat?"),
+        ("Is it the ocean?", "Is it an ocean?"),
+        ("is it a plane", "Is it an airplane?"),
+        ("Is it a tv?", "Is it a television?"),
+        ("Are you thinking of corn?", "Is it corn?"),
+        ("Is it a sort of corn?", "Is it corn?"),
+        ("Is it orange in colour?", "Is its colour orange?"),
+        ("Is it an orange?", "Is it an orange?"),
+    ],
+)
+def test_other_words_for_the_same(text: str, usual: str | None) -> None:
+    number = understand(text)
+    assert (None if number is None else wordings()[number][0]) == usual
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "?",
+        "cat",
+        "Is it",
+        "Is it not alive?",
+        "Isn't it alive?",
+        "Is it alive or made of metal?",
+        "Is it a unicorn?",
+        "Is it a cat or a dog?",
+        "What is it?",
+        "Is it alive? Is it a cat?",
+        "Is it alive" + " " * 300,
+    ],
+)
+def test_the_rest_is_not_understood(text: str) -> None:
+    assert understand(text) is None
+    assert ask(begun(), text) == "I don't understand."
+
+
+# --- what it costs -------------------------------------------------------------------------
+
+
+def test_the_oracle_answers_from_the_table() -> None:
+    world = begun("airplane")
+    assert ask(world, "Can it fly?") == "Yes."
+    assert ask(world, "Is it alive?") == "No."
+    assert ask(world, "Is it a ship?") == "No."
+    assert ask(world, "Is it a plane?") == "Yes."
+    assert world.success()
+
+
+def test_the_right_guess_pays_nothing_and_ends() -> None:
+    world = begun("corn")
+    assert world.act("Is it a vegetable?") == (-1.0, False, False)
+    assert world.act("Is it a cat?") == (-1.0, False, False)
+    assert world.act("Could it be corn?") == (0.0, True, False)
+    assert world.success()
+
+
+def test_the_twentieth_question_terminates() -> None:
+    world = begun("cat")
+    outcomes = [world.act("Is it alive?") for _ in range(20)]
+    assert outcomes == [(-1.0, False, False)] * 19 + [(-1.0, True, False)]
+    assert not world.success()
+
+
+def test_the_twentieth_question_may_win() -> None:
+    world = begun("cat")
+    for _ in range(19):
+        world.act("What?")
+    assert world.measures()[0] == ("not_understood", 19.0)
+    assert world.act("Is it a cat?") == (0.0, True, False)
+
+
+def test_a_true_attribute_is_no_guess() -> None:
+    """Barking is true of the dog alone, and still has to be followed by the guess."""
+    world = begun("dog")
+    assert world.act("Does it bark?") == (-1.0, False, False)
+    assert world.expert().action == "Is it a dog?"
+
+
+# --- how it is played ----------------------------------------------------------------------
+
+
+def test_answers_narrow_down() -> None:
+    left = all_candidates()
+    for text, answer in (("Is it alive?", True), ("Is it an animal?", False)):
+        number = understand(text)
+        assert number is not None
+        left = remaining(left, number, answer)
+    plants = ["tree", "bush", "forest", "cactus"]
+    assert [NAMES[number] for number in left] == plants
+    guess = understand("Is it a tree?")
+    assert guess is not None
+    assert [NAMES[number] for number in remaining(left, guess, False)] == plants[1:]
+    assert [NAMES[number] for number in remaining(left, guess, True)] == ["tree"]
+
+
+def test_the_best_question_splits_most_evenly() -> None:
+    """backpack: 90 of 158; nothing is closer to half."""
+    true = truth_table().sum(axis=0)
+    best = good_questions(all_candidates(), 5)
+    unevenness = np.abs(true - 79)
+    assert unevenness[best[0]] == unevenness.min()
+    assert sorted(unevenness[list(best)]) == sorted(unevenness)[:5]
+
+
+def test_three_are_guessed() -> None:
+    cats = np.array(sorted(NAMES.index(name) for name in ("cat", "lion", "tiger")))
+    assert good_questions(cats, 5) == tuple(ATTRIBUTES + int(number) for number in cats)
+
+
+@pytest.mark.parametrize("skill", [0.0, 1.0])
+def test_the_data_policy_is_informed_by_its_skill(skill: float) -> None:
+    world = begun()
+    informed = 0
+    for seed in range(300):
+        world.restart(seed)
+        player = world.data_policy(skill, np.random.default_rng(seed))
+        number = understand(player().action)
+        assert number is not None
+        informed += number in good_questions(all_candidates(), 5)
+    assert informed == 300 if skill else informed < 30
+
+
+def test_the_data_policy_uses_all_wordings() -> None:
+    player = begun().data_policy(1.0, np.random.default_rng(0))
+    said = {player().action for _ in range(300)}
+    best = good_questions(all_candidates(), 5)
+    assert said == {way for number in best for way in wordings()[number]}
+
+
+def test_a_skill_outside_the_scale_is_refused() -> None:
+    with pytest.raises(ConfigError, match="skill is"):
+        begun().data_policy(2.0, np.random.default_rng(0))
