@@ -87,7 +87,7 @@ class SlotHost:
         except Exception as error:
             self.close()
             message = f"{type(error).__name__}: {error}".splitlines()[0]
-            return Failed(slot, _failure_of(error), message)
+            return Failed(slot, failure_of(error), message)
 
     def close(self) -> None:
         """Lets the instance go; what it raises on leaving concerns nobody."""
@@ -125,7 +125,7 @@ class SlotHost:
         )
 
 
-def _failure_of(error: Exception) -> EnvironmentFailure:
+def failure_of(error: Exception) -> EnvironmentFailure:
     """A world that waits for a program of its own says by `TimeoutError` that it hangs."""
     is_silence = isinstance(error, TimeoutError)
     return EnvironmentFailure.TIMEOUT if is_silence else EnvironmentFailure.CRASH

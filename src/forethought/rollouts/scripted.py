@@ -7,11 +7,15 @@ import numpy as np
 
 from forethought.config_parts import AnswerFormat
 from forethought.environments.contract import Advice, Environment, WithDataPolicy
+from forethought.environments.slots import failure_of
+from forethought.errors import EnvironmentUnusableError
 from forethought.prompts.answers import parse_answer, write_answer
 from forethought.prompts.contract import Past, Prompter
 from forethought.prompts.history import HistoryPrompter, behind, with_history
+from forethought.rollouts.collector import MAX_FAILURES
 from forethought.types import (
     Completion,
+    EnvironmentFailure,
     FinishReason,
     Observation,
     Prompt,
@@ -68,29 +72,70 @@ def play(
     answer: Answer,
     seeds: Iterable[int],
 ) -> Iterator[Trajectory]:
-    """Plays whole episodes, one after the other."""
-    told = with_history(prompter)
+    """Plays whole episodes, one after the other.
+
+    An episode that the world gives up is a failure without steps, and the next one begins.
+
+    Raises:
+        EnvironmentUnusableError: the world gave up `MAX_FAILURES` episodes in a row, and
+            one more.
+    """
+    failures = 0
     for seed in seeds:
-        observation = environment.restart(seed)
-        steps: list[Step] = []
-        past: list[Past] = []
-        while not steps or not (steps[-1].terminated or steps[-1].truncated):
-            text = answer(environment, observation)
-            step = _step(environment, told, observation, past, text)
-            steps.append(step)
-            choices = observation.admissible_actions or environment.actions
-            past.append(behind(observation, step.action.action, choices))
-            observation = environment.observation()
-        yield Trajectory(
-            environment_id=environment_id,
-            seed=seed,
-            task_type=observation.task_type,
-            first_step=0,
-            steps=tuple(steps),
-            bootstrap_value=None,
-            success=environment.success(),
-            measures=environment.measures(),
-        )
+        try:
+            trajectory = _episode(environment_id, environment, prompter, answer, seed)
+        except EnvironmentUnusableError as error:
+            failures += 1
+            if failures > MAX_FAILURES:
+                raise
+            trajectory = _given_up(environment_id, seed, failure_of(error))
+        else:
+            failures = 0
+        yield trajectory
+
+
+def _episode(
+    environment_id: str,
+    environment: Environment,
+    prompter: Prompter,
+    answer: Answer,
+    seed: int,
+) -> Trajectory:
+    told = with_history(prompter)
+    observation = environment.restart(seed)
+    steps: list[Step] = []
+    past: list[Past] = []
+    while not steps or not (steps[-1].terminated or steps[-1].truncated):
+        text = answer(environment, observation)
+        step = _step(environment, told, observation, past, text)
+        steps.append(step)
+        choices = observation.admissible_actions or environment.actions
+        past.append(behind(observation, step.action.action, choices))
+        observation = environment.observation()
+    return Trajectory(
+        environment_id=environment_id,
+        seed=seed,
+        task_type=observation.task_type,
+        first_step=0,
+        steps=tuple(steps),
+        bootstrap_value=None,
+        success=environment.success(),
+        measures=environment.measures(),
+    )
+
+
+def _given_up(environment_id: str, seed: int, failure: EnvironmentFailure) -> Trajectory:
+    return Trajectory(
+        environment_id=environment_id,
+        seed=seed,
+        task_type="",
+        first_step=0,
+        steps=(),
+        bootstrap_value=None,
+        success=False,
+        measures=(),
+        failure=failure,
+    )
 
 
 def _step(
