@@ -22,6 +22,7 @@ def preference_scores(
     is_invalid_T: NDArray[np.bool_],
     gamma: float,
     counts: Literal["gain", "level"] = "gain",
+    progress_before: float = 0.0,
 ) -> NDArray[np.float64]:
     """How well an episode went from each step on.
 
@@ -31,8 +32,8 @@ def preference_scores(
     the step, of which the paper does not say whether it is what the step gained or what is
     reached by then:
 
-    - gain: x_t = progress_t - progress_t-1, nothing before the first step. Undiscounted,
-      S_0 is 50 times the final progress less the invalid actions.
+    - gain: x_t = progress_t - progress_t-1. Undiscounted, S_0 of a whole episode is 50 times
+      the final progress less the invalid actions.
     - level: x_t = progress_t. An episode that ends with the whole goal gets 50 once, one that
       lingers half-way gets 25 a step: with γ = 0.9 it is preferred to winning.
 
@@ -41,6 +42,8 @@ def preference_scores(
         is_invalid_T: whether the step's answer held no action of this world and state.
         gamma: γ in [0, 1], per step. Paper: not given; 0.9 as in RL4VLM.
         counts: what x is.
+        progress_before: the progress before the first step, where that is in the middle of an
+            episode.
 
     Returns:
         [T], in units of one invalid action, float64.
@@ -57,7 +60,7 @@ def preference_scores(
         )
     if progress_T.min() < 0 or progress_T.max() > 1:
         raise ValueError(f"progress_T: expected 0 to 1, got {progress_T}")
-    counted_T = np.diff(progress_T, prepend=0.0) if counts == "gain" else progress_T
+    counted_T = np.diff(progress_T, prepend=progress_before) if counts == "gain" else progress_T
     return discounted_returns(
         rewards_T=PROGRESS_SCALE * counted_T - is_invalid_T.astype(np.float64),
         terminated=True,  # nothing is known behind a limit, and nothing is assumed
@@ -66,12 +69,16 @@ def preference_scores(
     )
 
 
-def trajectory_scores(trajectory: Trajectory, *, score: Score, gamma: float) -> NDArray[np.float64]:
+def trajectory_scores(
+    trajectory: Trajectory, *, score: Score, gamma: float, progress_before: float = 0.0
+) -> NDArray[np.float64]:
     """`preference_scores` of recorded steps, or their discounted rewards.
 
     Where the world does not measure progress, the whole goal is met by the last step of a
-    success, and nothing before. A trajectory that begins in the middle of an episode counts
-    what was met before it as a gain of its first step: the same for all that begin there.
+    success, and nothing before.
+
+    Args:
+        progress_before: of a trajectory that begins in the middle of an episode.
 
     Raises:
         ValueError: no steps, or an episode that has not ended: how it went is not known.
@@ -97,4 +104,5 @@ def trajectory_scores(trajectory: Trajectory, *, score: Score, gamma: float) -> 
         is_invalid_T=np.array([not step.action.is_valid for step in steps]),
         gamma=gamma,
         counts=score,
+        progress_before=progress_before,
     )

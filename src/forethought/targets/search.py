@@ -33,6 +33,8 @@ class Node:
     """A state, known by the actions that lead to it from the start of its episode."""
 
     actions: tuple[str, ...]
+    progress: float = 0.0
+    """Share of the goal that is met here, in worlds that measure it."""
     is_terminal: bool = False
     plays: int = 0
     """Episodes that were played from here."""
@@ -80,13 +82,14 @@ class SearchTree:
         self._width = width
         self._exploration = exploration
         self._gamma = gamma
-        self._root = Node(prefix)
+        before = trajectory.steps[at - 1].progress if at else None
+        self._root = Node(prefix, before or 0.0)
         self._path: list[Branch] = []
         self._add(self._root, trajectory.steps[at:], scores_T[at:])
 
-    def select(self) -> tuple[str, ...] | None:
-        """Actions, from the episode's start, to the state from which the next one is to be
-        played; None: every way leads to an end that is known."""
+    def select(self) -> Node | None:
+        """The state from which the next episode is to be played; None: every way leads to an
+        end that is known."""
         node, self._path = self._root, []
         while node.plays >= self._width:
             ways = [branch for branch in node.branches.values() if self._is_open(branch.below)]
@@ -95,7 +98,7 @@ class SearchTree:
             bounds = [self._bound(node, branch) for branch in ways]
             self._path.append(ways[int(np.argmax(bounds))])
             node = self._path[-1].below
-        return node.actions
+        return node
 
     def add(self, trajectory: Trajectory, scores_T: NDArray[np.float64]) -> None:
         """The episode that was played from the state last selected; one that failed counts as
@@ -127,7 +130,8 @@ class SearchTree:
         following = float(scores_T[1]) if len(steps) > 1 else 0.0
         action = step.action.action
         if action not in node.branches:
-            below = Node((*node.actions, action), step.terminated or step.truncated)
+            has_ended = step.terminated or step.truncated
+            below = Node((*node.actions, action), step.progress or 0.0, has_ended)
             node.branches[action] = Branch(step, value - self._gamma * following, below)
         node.branches[action].values.append(value)
         node.plays += 1

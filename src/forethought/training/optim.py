@@ -12,13 +12,13 @@ from forethought.config_parts import OptimizerConfig
 from forethought.errors import DivergenceError
 
 
-def learning_rate_factor(step: int, *, total_steps: int, config: OptimizerConfig) -> float:
+def learning_rate_factor(step: float, *, total_steps: int, config: OptimizerConfig) -> float:
     """Learning rate of an optimiser step as a multiple of the highest one.
 
     Rises linearly over the warm-up, then falls to `final_learning_rate` at `total_steps`.
     """
     if step < config.warmup_steps:
-        return (step + 1) / config.warmup_steps
+        return min(step + 1, config.warmup_steps) / config.warmup_steps
     if config.schedule == "constant":
         return 1.0
     final = config.final_learning_rate / config.learning_rate
@@ -110,7 +110,9 @@ class Updater:
         self.steps = 0
         """Optimiser steps done."""
 
-    def step(self, losses: Sequence[Callable[[], Tensor]]) -> float:
+    def step(
+        self, losses: Sequence[Callable[[], Tensor]], *, position: float | None = None
+    ) -> float:
         """One optimiser step.
 
         Args:
@@ -118,6 +120,8 @@ class Updater:
                 micro-batch's part of the loss: its sum divided by the number of elements
                 in the *global* batch. Parts add up, over processes too; a process that has
                 no share in the batch has none.
+            position: where on the schedule of learning rates this is, in optimiser steps; None:
+                as many as were done. For algorithms that do not know how many there will be.
 
         Returns:
             The gradient's norm before clipping.
@@ -126,7 +130,9 @@ class Updater:
             DivergenceError: that norm is not finite. The weights are as they were.
         """
         factor = learning_rate_factor(
-            self.steps, total_steps=self._total_steps, config=self._config
+            self.steps if position is None else position,
+            total_steps=self._total_steps,
+            config=self._config,
         )
         for group in (group for one in self.optimizers for group in one.param_groups):
             group["lr"] = group["highest"] * factor

@@ -121,6 +121,13 @@ def test_of_a_trajectory(episode: Trajectory, score: Score, expected: list[float
     np.testing.assert_allclose(scores_T, expected)
 
 
+def test_from_the_middle_only_what_is_gained_from_there_counts() -> None:
+    whole = trajectory(Did("a", progress=0.5), Did("b", progress=1.0), success=True)
+    rest = trajectory(Did("b", progress=1.0), first_step=1, success=True)
+    from_there = trajectory_scores(rest, score="gain", gamma=0.5, progress_before=0.5)
+    np.testing.assert_allclose(from_there, trajectory_scores(whole, score="gain", gamma=0.5)[1:])
+
+
 def test_refused() -> None:
     fine = np.array([0.5, 1.0])
     with pytest.raises(ValueError, match=r"progress_T: expected 0 to 1, got \[0.5 1.1\]"):
