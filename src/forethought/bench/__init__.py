@@ -13,6 +13,13 @@ def _environments() -> Iterator[BenchmarkResult]:
     yield from measure_chess()
 
 
+def _alfworld() -> Iterator[BenchmarkResult]:
+    from forethought.bench.alfworld import measure_alfworld, measure_expert
+
+    yield from measure_expert()
+    yield from measure_alfworld()
+
+
 def _decoding() -> Iterator[BenchmarkResult]:
     from forethought.bench.decoding import measure_decoding
 
@@ -27,6 +34,7 @@ def _ppo() -> Iterator[BenchmarkResult]:
 
 BENCHMARKS: dict[str, Benchmark] = {
     "environments": _environments,
+    "alfworld": _alfworld,
     "decoding": _decoding,
     "ppo": _ppo,
 }

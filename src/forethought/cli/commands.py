@@ -79,6 +79,11 @@ COMMANDS = (
         "Check every shard and every record of a data set.",
     ),
     Command(
+        "data alfworld",
+        "forethought.cli.data_alfworld:generate_alfworld",
+        "Make ALFWorld games, in the official file tree.",
+    ),
+    Command(
         "study",
         "forethought.cli.study:study",
         "Train configurations × seeds, and write one table with intervals.",
@@ -95,7 +100,7 @@ COMMANDS = (
 
 GROUPS = {
     "train": "Train a model. Every run has a folder, and can be stopped and resumed.",
-    "data": "Look at stored trajectories, check them, and bring in those of others.",
+    "data": "Look at stored trajectories, check them, bring in those of others; make games.",
 }
 """First words that have several commands."""
 

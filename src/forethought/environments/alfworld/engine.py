@@ -18,9 +18,14 @@ from forethought.environments.alfworld.grammar import (
     Speaker,
     read_grammar,
 )
-from forethought.environments.alfworld.libraries import load_libraries
+from forethought.environments.alfworld.libraries import (
+    borrow_planner,
+    load_libraries,
+    return_planner,
+)
 from forethought.environments.alfworld.names import readable_names
 from forethought.environments.alfworld.translation import Translation, translate
+from forethought.errors import StorageError
 
 NOTHING_HAPPENS = "Nothing happens."
 
@@ -69,7 +74,7 @@ class Engine:
         libraries = load_libraries()
         self._planner, self._logic = libraries.planner, libraries.logic
         self._atom = libraries.game.Atom
-        self._library: Any = self._planner.load_lib()
+        self._library: Any = borrow_planner()
         self._game: GameText | None = None
         self._translation: Translation | None = None
         self._grammar: GameGrammar | None = None
@@ -82,7 +87,7 @@ class Engine:
         """Begins a game, and returns its introduction.
 
         Raises:
-            StorageError: the game cannot be read.
+            StorageError: the game cannot be read, or not be solved by anyone.
         """
         if game != self._game:
             self._translation = translate(game.domain, game.problem)
@@ -134,10 +139,10 @@ class Engine:
         )
 
     def close(self) -> None:
-        """Gives the library's memory back."""
+        """Lets another engine have the library; this one plays no more."""
         library, self._library = self._library, None
         if library is not None:
-            self._planner.close_lib(library)
+            return_planner(library)
 
     # --- inside ----------------------------------------------------------------------------
 
@@ -155,6 +160,8 @@ class Engine:
             state.add_fact(self._logic.Proposition(predicate, variables))
         atoms = self._atoms(self._library.get_state_size())
         self._library.get_state(atoms)
+        if not all(" " in atom.name for atom in atoms):  # the translator's sign for "never"
+            raise StorageError("the game cannot be solved: its goal is out of reach")
         for atom in atoms:
             fact = atom.get_fact(self._types)
             if not fact.is_negation:

@@ -111,6 +111,7 @@ def pairs_in(room: Room, task_type: TaskType) -> tuple[Goal, ...]:
         if able is None or name in able
         for place in sorted(where)
         if place != tool.get(task_type)  # clean, heat or cool it there and it is done
+        if where != {place}  # it must be able to lie elsewhere at first
     )
 
 

@@ -10,10 +10,8 @@ from typing import Protocol
 from forethought.environments.alfworld.engine import Engine
 from forethought.environments.alfworld.games import Game, find_games, read_game
 from forethought.environments.alfworld.generator import generate_game
+from forethought.environments.alfworld.libraries import DATA_VARIABLE
 from forethought.environments.alfworld.tasks import OFFICIAL_GAMES, Split
-
-DATA_VARIABLE = "ALFWORLD_DATA"
-"""Environment variable of the package: the folder of the official games."""
 
 GENERATED_GAMES: dict[Split, int] = {"train": 3000, "valid_seen": 200, "valid_unseen": 200}
 """How many games each split has where none are given."""
