@@ -21,12 +21,13 @@ import yaml
 
 from forethought.config import PPOConfig, SFTConfig
 from forethought.config_cnn import CNNConfig
+from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
 
 CONFIG_VERSION = 1
-ALGORITHMS = {"sft": SFTConfig, "ppo": PPOConfig, "cnn": CNNConfig}
-AnyConfig = SFTConfig | PPOConfig | CNNConfig
-ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig)
+ALGORITHMS = {"sft": SFTConfig, "ppo": PPOConfig, "cnn": CNNConfig, "q-sft": QSFTConfig}
+AnyConfig = SFTConfig | PPOConfig | CNNConfig | QSFTConfig
+ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig, QSFTConfig)
 RecordT = TypeVar("RecordT")
 
 

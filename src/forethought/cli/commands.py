@@ -47,6 +47,12 @@ COMMANDS = (
         defaults="forethought.cli.train:cnn_defaults",
     ),
     Command(
+        "train q-sft",
+        "forethought.cli.train:train_q_sft",
+        "Offline reinforcement learning: values as probabilities, from stored episodes.",
+        defaults="forethought.cli.train:q_sft_defaults",
+    ),
+    Command(
         "evaluate",
         "forethought.cli.evaluate:evaluate",
         "Play held-out episodes; compare with chance, expert and ceiling.",

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import torch
 
 from forethought.cli.plan_cnn import check_cnn, plan_cnn
+from forethought.cli.plan_q_sft import q_sft_work
 from forethought.config import PPOConfig, SFTConfig
 from forethought.config_cnn import CNNConfig
 from forethought.config_file import AnyConfig
+from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
 from forethought.policies.encoding import Encoder
 from forethought.policies.loading import LoadedModel, load_outline
@@ -63,6 +65,9 @@ def make_plan(config: AnyConfig) -> list[str]:
     encoder = Encoder(loaded.model, loaded.processor)
     if isinstance(config, SFTConfig):
         work, lengths = _sft_work(config, world, encoder)
+    elif isinstance(config, QSFTConfig):
+        work, sample = q_sft_work(config)
+        lengths = _lengths(sample, encoder)
     else:
         work, lengths = _ppo_work(config, world, encoder)
     size = f"model       {model.parameters:,} parameters, of which {model.trained:,} are trained"
@@ -80,7 +85,7 @@ def check(config: AnyConfig) -> None:
         check_cnn(config)
         return
     world, loaded = _outline(config)
-    if isinstance(config, SFTConfig) and config.data is not None:
+    if isinstance(config, SFTConfig | QSFTConfig) and config.data is not None:
         next(iter(_stored(config.data)), None)
     if loaded is not None:
         environment = world.factory()
@@ -91,18 +96,20 @@ def check(config: AnyConfig) -> None:
             environment.close()
 
 
-def _outline(config: SFTConfig | PPOConfig) -> tuple[World, LoadedModel | None]:
+def _outline(config: SFTConfig | PPOConfig | QSFTConfig) -> tuple[World, LoadedModel | None]:
     """World and model as training would open them, the weights left out; no model where it
     is made from nothing."""
-    if config.model == TINY:
+    behaviour = config.behaviour if isinstance(config, QSFTConfig) else None
+    source = behaviour or config.model
+    if source == TINY:
         return open_world(config.environment, config.prompt, default_image_size=IMAGE_SIZE), None
-    loaded = load_outline(model_source(config.model))
+    loaded = load_outline(model_source(source))
     size = loaded.preferred_image_size
     world = open_world(config.environment, config.prompt, default_image_size=size)
     return world, _adapted(loaded, config)
 
 
-def _adapted(loaded: LoadedModel, config: SFTConfig | PPOConfig) -> LoadedModel:
+def _adapted(loaded: LoadedModel, config: SFTConfig | PPOConfig | QSFTConfig) -> LoadedModel:
     if not config.lora.components or loaded.adapter is not None:
         return loaded
     with torch.device("meta"):
@@ -182,7 +189,9 @@ def _lengths(steps: Sequence[Step], encoder: Encoder) -> Lengths:
     return Lengths(sum(prompts) / len(steps), sum(answers) / len(steps))
 
 
-def _memory(config: SFTConfig | PPOConfig, model: Model, lengths: Lengths) -> list[str]:
+def _memory(
+    config: SFTConfig | PPOConfig | QSFTConfig, model: Model, lengths: Lengths
+) -> list[str]:
     """Bytes, roughly. What a layer keeps for its backward pass is about ten numbers per unit
     of its width and three per unit of its perceptron; the vocabulary's logits, their
     log-probabilities and gradients are three more per word, for answer tokens alone."""
@@ -206,6 +215,8 @@ def _memory(config: SFTConfig | PPOConfig, model: Model, lengths: Lengths) -> li
     if isinstance(config, PPOConfig):
         cached = config.rollout.slots * sum(lengths) * model.layers * model.cache_width * 4
         parts["cache of generation"] = cached
+    if isinstance(config, QSFTConfig):
+        parts["behaviour and target"] = 2 * 4 * model.trained
     total = sum(parts.values())
     shares = ", ".join(f"{name} {_size(value)}" for name, value in parts.items())
     return [

@@ -1,4 +1,4 @@
-"""`forethought train sft|ppo|cnn`."""
+"""`forethought train sft|ppo|cnn|q-sft`."""
 
 import dataclasses
 from collections.abc import Generator, Iterator, Sequence
@@ -15,12 +15,13 @@ from forethought.cli.libraries import is_first_process, load_quietly
 from forethought.config import PPOConfig, SFTConfig
 from forethought.config_cnn import CNNConfig
 from forethought.config_file import AnyConfig, dump_config, load_config
+from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
 from forethought.runs.checkpoints import list_checkpoints
 from forethought.runs.run_folder import RunFolder
 
 Existing = Literal["refuse", "resume", "overwrite"]
-ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig)
+ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig, QSFTConfig)
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,30 @@ def train_cnn(settings: Train[CNNConfig]) -> None:
         cnn.train_cnn(config, existing=settings.existing)
 
 
+def train_q_sft(settings: Train[QSFTConfig]) -> None:
+    """Q-SFT: learn from stored episodes to act better than whoever played them.
+
+    First one model imitates the data (or --behaviour names a run that does), then a second one
+    learns probabilities that are values. How much the values count, β, is set when the run is
+    evaluated.
+
+    Examples:
+      forethought collect --policy data --environment.id Wordle --prompt.format action_only \
+          --episodes 20000 --output data/wordle
+      forethought train q-sft --data data/wordle --environment.id Wordle \
+          --prompt.format action_only --output runs/wordle_q_sft
+      forethought evaluate runs/wordle_q_sft --acting.beta 32
+    """
+    config = _checked(settings)
+    if settings.dry_run:
+        _print_plan(config)
+        return
+    with _session("q-sft", config, settings.existing):
+        from forethought.training import q_sft
+
+        q_sft.train_q_sft(config, existing=settings.existing)
+
+
 def sft_defaults(words: Sequence[str]) -> Train[SFTConfig]:
     """Defaults of `train sft`: those of the file, or of the run, that was named."""
     return Train(_defaults(words, SFTConfig))
@@ -125,6 +150,11 @@ def ppo_defaults(words: Sequence[str]) -> Train[PPOConfig]:
 def cnn_defaults(words: Sequence[str]) -> Train[CNNConfig]:
     """Defaults of `train cnn`, likewise."""
     return Train(_defaults(words, CNNConfig))
+
+
+def q_sft_defaults(words: Sequence[str]) -> Train[QSFTConfig]:
+    """Defaults of `train q-sft`, likewise."""
+    return Train(_defaults(words, QSFTConfig))
 
 
 def _defaults(words: Sequence[str], kind: type[ConfigT]) -> ConfigT:

@@ -109,14 +109,7 @@ class ActorCritic(nn.Module):
             entropy_gradient: whether the entropies are part of what is optimised.
             critic_gradient: whether the values' gradient goes on from their head into the model.
         """
-        logits_RWV: Tensor = self.model(
-            input_ids=batch.input_ids_RL,
-            attention_mask=attention_mask(batch) if batch.is_shared else None,
-            position_ids=self.position_ids(batch),
-            logits_to_keep=batch.window,
-            use_cache=False,
-            **batch.images,
-        ).logits
+        logits_RWV = self._window_logits(batch)
         hidden_RWH = self.last_hidden()
         logprobs_NV = torch.log_softmax(
             self.speakable(logits_RWV.flatten(0, 1)) / temperature, dim=-1
@@ -134,6 +127,29 @@ class ActorCritic(nn.Module):
             entropies_N[batch.sources_BT].masked_fill(outside_BT, 0.0),
             values_B,
         )
+
+    def action_logprobs(self, batch: TokenBatch, is_action_BT: Tensor) -> Tensor:
+        """Log-probs [N, V] of all tokens where some of the completion tokens stand: nats, fp32.
+
+        Args:
+            batch: on the model's device.
+            is_action_BT: which of its tokens; N of them, in the order of their flags.
+        """
+        logits_RWV = self._window_logits(batch)
+        self._hidden = None
+        sources_N = batch.sources_BT[is_action_BT]
+        return torch.log_softmax(self.speakable(logits_RWV.flatten(0, 1)[sources_N]), dim=-1)
+
+    def _window_logits(self, batch: TokenBatch) -> Tensor:
+        logits_RWV: Tensor = self.model(
+            input_ids=batch.input_ids_RL,
+            attention_mask=attention_mask(batch) if batch.is_shared else None,
+            position_ids=self.position_ids(batch),
+            logits_to_keep=batch.window,
+            use_cache=False,
+            **batch.images,
+        ).logits
+        return logits_RWV
 
     def position_ids(self, batch: TokenBatch) -> Tensor | None:
         """Positions [R, L], or [3, R, L] for multimodal rotary embeddings (Qwen-VL).

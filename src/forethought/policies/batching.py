@@ -73,13 +73,22 @@ class TokenBatch(NamedTuple):
         return TokenBatch(*map(moved, self))
 
 
-def plan_rows(examples: Sequence[Example], max_tokens: int) -> list[Rows]:
+def plan_rows(
+    examples: Sequence[Example], max_tokens: int, *, share_prompts: bool = True
+) -> list[Rows]:
     """Splits examples into micro-batches of at most `max_tokens`, padding included.
 
     Rows of similar length meet in a micro-batch, so that little is padding. A single row
     that is longer gets a micro-batch of its own.
+
+    Args:
+        share_prompts: whether completions of equal prompts share a row, which pays where
+            prompts are long beside them.
     """
-    rows = _share_prompts(examples, min(max_tokens, ROW_TOKENS))
+    if share_prompts:
+        rows = _share_prompts(examples, min(max_tokens, ROW_TOKENS))
+    else:
+        rows = [[index] for index in range(len(examples))]
     lengths = [_row_length(examples, row) for row in rows]
     batches: list[Rows] = []
     for index in sorted(range(len(rows)), key=lambda i: (lengths[i], i)):

@@ -88,7 +88,9 @@ class SteppedModel:
         logits_BV = self._module.speakable(logits_RWV.flatten(0, 1)[sources_B])
         hidden_BH = self._module.last_hidden().flatten(0, 1)[sources_B]
         head = self._module.value_head
-        values = [None] * len(lengths) if head is None else head(hidden_BH).tolist()
+        values: list[float | None] = [None] * len(lengths)
+        if head is not None:
+            values = head(hidden_BH).tolist()
         lags = [0] * len(lengths)
         if positions is not None:
             lags = [

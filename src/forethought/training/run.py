@@ -126,8 +126,14 @@ class Run:
         *,
         total_steps: int,
         critic_learning_rate: float | None = None,
+        is_resumed: bool = True,
     ) -> Updater:
-        """An optimiser for the policy, put back to the checkpoint if there is one."""
+        """An optimiser for the policy, put back to the checkpoint if there is one.
+
+        Args:
+            is_resumed: False for one that begins after what the checkpoint holds: the next
+                phase of a run that was resumed in the one before.
+        """
         updater = Updater(
             module=policy.module,
             accelerator=self.accelerator,
@@ -135,7 +141,7 @@ class Run:
             total_steps=total_steps,
             critic_learning_rate=critic_learning_rate,
         )
-        if self.checkpoint is not None:
+        if self.checkpoint is not None and is_resumed:
             load_optimizer(self.checkpoint, updater, load_progress(self.checkpoint))
             load_randomness(self.checkpoint, self.process)
         return updater

@@ -17,10 +17,11 @@ from forethought.policies.batching import Example, Rows, build_batch, plan_rows
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.rollouts.store import read_shard, read_shards
 from forethought.rollouts.world import World
+from forethought.training.examples import to_example
 from forethought.training.optim import Updater
 from forethought.training.run import Existing, Run, open_run
 from forethought.training.start import demonstrations, start
-from forethought.types import Measure, Step
+from forethought.types import Measure
 
 
 def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
@@ -106,19 +107,6 @@ def load_examples(config: SFTConfig, world: World, policy: HuggingFacePolicy) ->
     if not examples:
         raise ConfigError(f"data: {path} holds no step with a valid answer")
     return examples
-
-
-def to_example(step: Step, policy: HuggingFacePolicy) -> Example:
-    """A step as training data.
-
-    Ids that a model sampled are kept as they are; the text is tokenised only where there
-    are none (an expert wrote it), or where they are those of another tokenizer.
-    """
-    prompt = policy.prompt(step.prompt.messages)
-    sampled = step.completion.token_ids
-    if sampled and prompt.token_ids == step.prompt.token_ids:
-        return Example(prompt, sampled)
-    return Example(prompt, policy.encoder.tokenise_answer(step.completion.text))
 
 
 def updates_in_all(config: SFTConfig, examples: int) -> int:

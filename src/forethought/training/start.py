@@ -9,6 +9,7 @@ import torch
 
 from forethought.config import PPOConfig, SFTConfig
 from forethought.config_parts import LoraConfig
+from forethought.config_q_sft import QSFTConfig
 from forethought.policies.actor_critic import ValueHead
 from forethought.policies.huggingface import HuggingFacePolicy, load_value_head
 from forethought.policies.loading import LoadedModel, load_pretrained
@@ -30,20 +31,30 @@ class Start(NamedTuple):
     policy: HuggingFacePolicy
 
 
-def start(config: SFTConfig | PPOConfig, run: Run, *, slots: int, critic: bool) -> Start:
+def start(
+    config: SFTConfig | PPOConfig | QSFTConfig,
+    run: Run,
+    *,
+    slots: int,
+    critic: bool,
+    source: str | None = None,
+) -> Start:
     """Opens the world and makes the policy: from the run's checkpoint where it goes on.
 
     Args:
         slots: completions generated at a time by this process.
         critic: whether the policy judges states, too.
+        source: a model's folder instead of the checkpoint's or the settings' one.
 
     Raises:
         ForethoughtError: a world, option, model or checkpoint that is not there.
     """
     # Dropout draws from torch's own generator, which checkpoints hold from here on.
     torch.manual_seed((config.seed << 16) + run.process)
-    folder = str(run.checkpoint / MODEL_DIR) if run.checkpoint else model_source(config.model)
-    if run.checkpoint is None and config.model == TINY:
+    folder = source or (
+        str(run.checkpoint / MODEL_DIR) if run.checkpoint else model_source(config.model)
+    )
+    if folder == TINY:
         world = open_world(config.environment, config.prompt, default_image_size=IMAGE_SIZE)
         loaded = make_tiny(texts_of(world, config), seed=config.seed)
     else:
@@ -66,7 +77,9 @@ def start(config: SFTConfig | PPOConfig, run: Run, *, slots: int, critic: bool) 
     return Start(world, policy)
 
 
-def demonstrations(world: World, config: SFTConfig | PPOConfig) -> Iterable[Trajectory]:
+def demonstrations(
+    world: World, config: SFTConfig | PPOConfig | QSFTConfig
+) -> Iterable[Trajectory]:
     """The expert's episodes, without end."""
     environment = world.factory()
     seeds = (episode_seed(Split.DEMONSTRATION, config.seed, index) for index in range(2**31))
@@ -74,7 +87,7 @@ def demonstrations(world: World, config: SFTConfig | PPOConfig) -> Iterable[Traj
     return play(world.id, environment, world.prompter, answer, seeds)
 
 
-def texts_of(world: World, config: SFTConfig | PPOConfig) -> list[str]:
+def texts_of(world: World, config: SFTConfig | PPOConfig | QSFTConfig) -> list[str]:
     """What is said in this world: prompts and expert answers."""
     texts: list[str] = []
     for trajectory in islice(demonstrations(world, config), TOKENIZER_EPISODES):

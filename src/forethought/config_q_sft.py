@@ -1,0 +1,155 @@
+"""Settings of Q-learning by supervised fine-tuning: `forethought train q-sft`."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from forethought.config_parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    LoraConfig,
+    OptimizerConfig,
+    PromptConfig,
+    require,
+)
+
+Extraction = Literal["ratio", "probability"]
+"""Of what the acting policy takes exp(β …): p/π, which is a value, or p itself (the paper)."""
+
+
+@dataclass(frozen=True)
+class ActingConfig:
+    """How the learned probabilities act; nothing of it needs training again."""
+
+    beta: float = 16.0
+    """β of π^ ∝ π_φ exp(β …): 0 is the behaviour policy, more trusts the values more. Paper: 1."""
+
+    extraction: Extraction = "ratio"
+    """"ratio": p_θ/π_φ, cut to [0, 1], inside the support; "probability": p_θ (paper)."""
+
+    top_p: float = 1.0
+    """Nucleus of the acting policy that is kept (before any temperature); 1 keeps all."""
+
+    def __post_init__(self) -> None:
+        require(0 <= self.beta < math.inf, "acting.beta", self.beta, "0 or more")
+        require(0 < self.top_p <= 1, "acting.top_p", self.top_p, "above 0, at most 1")
+
+
+@dataclass(frozen=True)
+class SupportConfig:
+    """Which tokens count as known: the others' ratios are noise."""
+
+    top_p: float = 1.0
+    """Share of the behaviour policy's mass, most likely tokens first."""
+
+    min_probability: float = 1e-3
+    """A token at least this likely under the behaviour policy counts. Public code: 1e-4."""
+
+    floor: float = 1e-3
+    """Denominators of ratios are at least this."""
+
+    def __post_init__(self) -> None:
+        require(0 < self.top_p <= 1, "support.top_p", self.top_p, "above 0, at most 1")
+        least = self.min_probability
+        require(0 <= least < 1, "support.min_probability", least, "0 up to 1")
+        require(0 < self.floor <= 1, "support.floor", self.floor, "above 0, at most 1")
+
+
+@dataclass(frozen=True)
+class QSFTConfig:
+    """Q-SFT (Hong et al. 2024): offline reinforcement learning by weighted cross-entropy.
+
+    Two models: π_φ imitates the data, p_θ learns probabilities that are values. The defaults
+    are what theory asks for (`exact`); `configs/q_sft/paper.yaml` has the paper's choices.
+    """
+
+    model: str = "tiny"
+    """Where π_φ starts: "tiny" (made from nothing), a run folder, a folder of
+    `save_pretrained`, or a hub id. p_θ starts from π_φ as the first phase leaves it."""
+
+    behaviour: str | None = None
+    """A run that imitates these data already, as a rule of `train sft`: it is π_φ, and the
+    first phase is left out."""
+
+    data: str = "data/trajectories"
+    """A file or folder of trajectories (`forethought collect`)."""
+
+    output: str = "runs/q_sft"
+    """The run folder."""
+
+    seed: int = 0
+    """Of initial weights and shuffling."""
+
+    phases: Literal["two", "joint"] = "two"
+    """π_φ first and then p_θ (the paper's Algorithm 1), or both in every step (its code)."""
+
+    behaviour_epochs: float = 1.0
+    """Passes over the data in the first phase; may be a fraction."""
+
+    epochs: float = 1.0
+    """Passes over the data in the second phase, or of both models together."""
+
+    batch_size: int = 32
+    """Episodes per optimiser step, over all processes. Public code: 32."""
+
+    gamma: float = 1.0
+    """Discount per environment step. Public code: 1."""
+
+    utterance_gamma: Literal["one", "gamma"] = "one"
+    """Discount between the tokens of an utterance: none, or γ for them, too."""
+
+    lowest_return: float | None = None
+    """Return, in the world's units, that becomes a probability of 0. Without it the data's
+    own reward_map.json, or else the lowest return-to-go in the data."""
+
+    highest_return: float | None = None
+    """The same of 1. Both, or neither."""
+
+    leftover: Literal["dummy", "spread"] = "dummy"
+    """Where the weight goes that a token is not worth: to a token that no data hold, which
+    makes p = π Q* (Sec. 4.1), or in equal parts to all others (Eq. 3)."""
+
+    action_set: Literal["vocabulary", "legal"] = "vocabulary"
+    """What is open in a state: every token, or those that go on towards an action of the
+    world (worlds with a fixed list, and --prompt.format action_only)."""
+
+    target_rate: float = 0.005
+    """α of θ̄ ← (1 - α) θ̄ + α θ, after every step. Public code: 0.005."""
+
+    checkpoint_every: int = 200
+    """Optimiser steps between checkpoints; the two newest are kept."""
+
+    support: SupportConfig = field(default_factory=SupportConfig)
+    acting: ActingConfig = field(default_factory=ActingConfig)
+    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    prompt: PromptConfig = field(default_factory=PromptConfig)
+    lora: LoraConfig = field(default_factory=LoraConfig)
+    optimizer: OptimizerConfig = field(
+        default_factory=lambda: OptimizerConfig(
+            learning_rate=1e-3, final_learning_rate=1e-5, warmup_steps=20, epsilon=1e-8
+        )
+    )
+    """Of either phase; each has a schedule of its own."""
+    compute: ComputeConfig = field(default_factory=ComputeConfig)
+
+    def __post_init__(self) -> None:
+        require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
+        every = self.checkpoint_every
+        require(every >= 1, "checkpoint_every", every, "1 or more")
+        require(self.epochs > 0, "epochs", self.epochs, "above 0")
+        require(self.behaviour_epochs > 0, "behaviour_epochs", self.behaviour_epochs, "above 0")
+        require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
+        require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
+        rate = self.target_rate
+        require(0 < rate <= 1, "target_rate", rate, "above 0, at most 1")
+        low, high = self.lowest_return, self.highest_return
+        if low is None or high is None:
+            require(low is high, "lowest_return and highest_return", (low, high), "both or neither")
+        else:
+            require(low < high, "highest_return", high, f"above lowest_return ({low:g})")
+        is_joint = self.phases == "joint"
+        expected = "null with phases joint, which trains it"
+        require(self.behaviour is None or not is_joint, "behaviour", self.behaviour, expected)
+        is_legal, answers = self.action_set == "legal", self.prompt.format
+        expected = "action_only with action_set legal"
+        require(not is_legal or answers == "action_only", "prompt.format", answers, expected)

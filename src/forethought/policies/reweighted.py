@@ -1,0 +1,237 @@
+"""The policy that Q-SFT acts with: what the data do, weighed by what it is worth."""
+
+import copy
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from peft import PeftModel
+from torch import Tensor
+
+from forethought.config_q_sft import ActingConfig, SupportConfig
+from forethought.errors import PolicyError
+from forethought.losses.support import likelihood_ratios, support_mask
+from forethought.policies.actor_critic import ActorCritic
+from forethought.policies.contract import GenerationRequest, GenerationResult
+from forethought.policies.decoding import DecodeLoop
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.loading import load_pretrained
+from forethought.types import Message, Prompt
+
+BEHAVIOUR, LIKELIHOOD = "behaviour", "likelihood"
+"""Folders of π_φ and p_θ inside a saved model."""
+SETTINGS_FILE = "reweighted.json"
+_RULED_OUT = -1e9
+
+
+def reweighted_logits(
+    *,
+    behaviour_logprobs_BV: Tensor,
+    likelihood_logprobs_BV: Tensor,
+    acting: ActingConfig,
+    support: SupportConfig,
+) -> Tensor:
+    """Logits of the acting policy.
+
+        log π^(a|s) = log π_φ(a|s) + β w(a|s) + constant
+        w = p_θ(a|s)                                  "probability": Hong et al. 2024, Sec. 4.2
+        w = clip(p_θ(a|s) / π_φ(a|s), 0, 1)           "ratio", which is Q* with a dummy action
+
+    Outside π_φ's support w is 0. β = 0 is π_φ. What a nucleus leaves out gets -1e9.
+
+    Args:
+        behaviour_logprobs_BV: nats, fp32.
+        likelihood_logprobs_BV: nats, fp32.
+
+    Returns:
+        [B, V], fp32.
+    """
+    support_BV = support_mask(
+        logprobs_NV=behaviour_logprobs_BV,
+        top_p=support.top_p,
+        min_probability=support.min_probability,
+    )
+    if acting.extraction == "ratio":
+        worth_BV = likelihood_ratios(
+            likelihood_logprobs_NV=likelihood_logprobs_BV,
+            behaviour_logprobs_NV=behaviour_logprobs_BV,
+            support_NV=support_BV,
+            floor=support.floor,
+        ).clamp(max=1.0)
+    else:
+        worth_BV = likelihood_logprobs_BV.exp().masked_fill(~support_BV, 0.0)
+    logits_BV = behaviour_logprobs_BV + acting.beta * worth_BV
+    if acting.top_p < 1:
+        kept_BV = support_mask(
+            logprobs_NV=torch.log_softmax(logits_BV, -1), top_p=acting.top_p, min_probability=0.0
+        )
+        logits_BV = logits_BV.masked_fill(~kept_BV, _RULED_OUT)
+    return logits_BV
+
+
+class Twin(NamedTuple):
+    """A second model of the same architecture, with weights of its own."""
+
+    module: ActorCritic
+    adapter: PeftModel | None
+
+    def save(self, folder: Path, like: HuggingFacePolicy) -> None:
+        """Writes it as a model of its own, with the first one's processor."""
+        (self.adapter or self.module.model).save_pretrained(str(folder))
+        like.processor.save_pretrained(folder)
+
+
+def twin_of(policy: HuggingFacePolicy) -> Twin:
+    """A copy of a policy's model; what is not trained is shared, not copied."""
+    return Twin(*_copied((policy.module, policy.adapter), policy.module))
+
+
+def twin_again(twin: Twin) -> Twin:
+    """A copy of a twin, likewise."""
+    return Twin(*_copied((twin.module, twin.adapter), twin.module))
+
+
+def _copied(
+    parts: tuple[ActorCritic, PeftModel | None], module: ActorCritic
+) -> tuple[ActorCritic, PeftModel | None]:
+    shared = {id(p): p for p in module.parameters() if not p.requires_grad}
+    return copy.deepcopy(parts, shared)
+
+
+def load_twin(folder: Path, like: HuggingFacePolicy) -> Twin:
+    """What `Twin.save` wrote.
+
+    Args:
+        like: the first model; what neither of them trains is shared with it.
+
+    Raises:
+        PolicyError: nothing there, or a model of another architecture.
+    """
+    loaded = load_pretrained(str(folder), dtype=like.module.model.dtype)
+    twin = Twin(ActorCritic(loaded.model, None), loaded.adapter)
+    mine, theirs = dict(twin.module.named_parameters()), dict(like.module.named_parameters())
+    if mine.keys() != theirs.keys() - {n for n in theirs if n.startswith("value_head.")}:
+        raise PolicyError(f"{folder}: got another architecture than the behaviour policy's")
+    for name, parameter in mine.items():
+        if not parameter.requires_grad:
+            parameter.data = theirs[name].data
+    twin.module.to(like.device)
+    return twin
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What acting needs beside the weights: `reweighted.json`."""
+
+    acting: ActingConfig
+    support: SupportConfig
+
+    def save(self, folder: Path) -> None:
+        """Writes them into a model's folder."""
+        (folder / SETTINGS_FILE).write_text(json.dumps(asdict(self)) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> "Settings":
+        """What `save` wrote.
+
+        Raises:
+            PolicyError: the file cannot be read, or is another one.
+        """
+        path = folder / SETTINGS_FILE
+        try:
+            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            return cls(ActingConfig(**content["acting"]), SupportConfig(**content["support"]))
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise PolicyError(f"{path}: got no settings of a Q-SFT policy ({error})") from error
+
+
+class ReweightedPolicy:
+    """π^ ∝ π_φ exp(β w); satisfies `Policy`. Both models read along in one decode loop."""
+
+    def __init__(
+        self, behaviour: HuggingFacePolicy, likelihood: Twin, settings: Settings, *, slots: int
+    ) -> None:
+        """
+        Args:
+            behaviour: π_φ, whose prompts and tokens are the policy's.
+            likelihood: p_θ.
+            slots: how many completions are generated at a time.
+        """
+        self.behaviour = behaviour
+        self.likelihood = likelihood
+        self._settings = settings
+        self._slots = slots
+        self._loop: DecodeLoop | None = None
+
+    @property
+    def version(self) -> int:
+        return self.behaviour.version
+
+    @property
+    def acting(self) -> ActingConfig:
+        """How it acts now."""
+        return self._settings.acting
+
+    def act_as(self, acting: ActingConfig) -> None:
+        """Acts otherwise from now on, with the same weights.
+
+        Raises:
+            RuntimeError: requests are still being answered.
+        """
+        if self._loop is not None and self._loop.pending:
+            raise RuntimeError(f"{self._loop.pending} requests are unanswered")
+        self._settings = Settings(acting, self._settings.support)
+        self._loop = None
+
+    def prompt(self, messages: Sequence[Message]) -> Prompt:
+        return self.behaviour.prompt(messages)
+
+    def submit(self, request: GenerationRequest) -> None:
+        if self._loop is None:
+            self.behaviour.module.eval()
+            self.likelihood.module.eval()
+            self._loop = DecodeLoop(
+                self.behaviour.module,
+                self.behaviour.encoder,
+                slots=self._slots,
+                others=[self.likelihood.module],
+                mix=partial(_mix, settings=self._settings),
+            )
+        self._loop.submit(request)
+
+    def advance(self) -> list[GenerationResult]:
+        return [] if self._loop is None else self._loop.advance()
+
+
+def _mix(logits: Sequence[Tensor], *, settings: Settings) -> Tensor:
+    behaviour_BV, likelihood_BV = (torch.log_softmax(one, -1) for one in logits)
+    return reweighted_logits(
+        behaviour_logprobs_BV=behaviour_BV,
+        likelihood_logprobs_BV=likelihood_BV,
+        acting=settings.acting,
+        support=settings.support,
+    )
+
+
+def is_reweighted(folder: Path) -> bool:
+    """Whether a model's folder holds two models that act together."""
+    return (folder / SETTINGS_FILE).is_file()
+
+
+def load_reweighted(folder: Path, *, slots: int) -> ReweightedPolicy:
+    """What a Q-SFT run's checkpoint holds, to act with, on the GPU if there is one.
+
+    Raises:
+        PolicyError: it cannot be loaded.
+    """
+    settings = Settings.load(folder)
+    loaded = load_pretrained(str(folder / BEHAVIOUR))
+    behaviour = HuggingFacePolicy(loaded, slots=slots)
+    behaviour.module.to("cuda" if torch.cuda.is_available() else "cpu")
+    return ReweightedPolicy(
+        behaviour, load_twin(folder / LIKELIHOOD, behaviour), settings, slots=slots
+    )

@@ -1,0 +1,269 @@
+"""Trajectories as sequences of tokens: the token-level MDP of offline reinforcement learning.
+
+A state is everything before a token, an action is a token of the agent's, and what the world
+replies stands in the state behind the answer. Where a prompt begins with the one before it and
+the answer to that, the whole episode is one row, which goes through the model once:
+
+    row       p p p p a a a o o o a a a a      two answers, and the reply between them
+    action            * * *       * * * *
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from forethought.policies.batching import (
+    Example,
+    TokenBatch,
+    build_batch,
+    mark_in_window,
+    plan_rows,
+)
+from forethought.policies.encoding import Encoder
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.targets.reward_map import RewardMap
+from forethought.training.examples import to_example
+from forethought.types import Trajectory
+
+
+class Row(NamedTuple):
+    """Tokens that go through the model together."""
+
+    example: Example
+    """The first prompt, and everything behind it: answers and replies."""
+    is_action: tuple[bool, ...]
+    """Per token behind the prompt: is it the agent's?"""
+
+    @property
+    def actions(self) -> int:
+        """How many tokens are the agent's."""
+        return sum(self.is_action)
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """One trajectory; its actions are numbered through all rows, in order."""
+
+    rows: tuple[Row, ...]
+    answer_lengths: tuple[int, ...]
+    """Tokens of each step's answer."""
+    rewards: tuple[float, ...]
+    """Of each step, in the world's units."""
+    terminated: bool
+    """Whether the world ended it; else what follows the last step is not known."""
+    bootstrap_value: float | None
+    """The recorder's value of the state after the last step, where it had a critic."""
+    choices: tuple[tuple[int, ...], ...] | None = None
+    """Per action, what could have stood there; None: any token."""
+
+    @property
+    def actions(self) -> int:
+        """Tokens of the agent's."""
+        return sum(self.answer_lengths)
+
+    @property
+    def tokens(self) -> int:
+        """All tokens, prompts and replies included."""
+        return sum(row.example.length for row in self.rows)
+
+    @property
+    def known_actions(self) -> int:
+        """Those whose outcome is known: all, or all but the last of an episode that was cut."""
+        is_known = self.terminated or self.bootstrap_value is not None
+        return self.actions if is_known else self.actions - 1
+
+    def answers(self) -> Iterator[tuple[int, ...]]:
+        """The agent's tokens, step by step."""
+        said = iter(
+            [
+                token
+                for row in self.rows
+                for token, mine in zip(row.example.completion_ids, row.is_action, strict=True)
+                if mine
+            ]
+        )
+        for length in self.answer_lengths:
+            yield tuple(islice(said, length))
+
+
+def to_episode(trajectory: Trajectory, policy: HuggingFacePolicy) -> Episode:
+    """A stored trajectory as rows, as few as its prompts allow.
+
+    Raises:
+        ValueError: no steps, or a crashed episode.
+    """
+    if not trajectory.steps or trajectory.failure is not None:
+        raise ValueError(f"seed {trajectory.seed}: expected steps, got a failed or empty episode")
+    limit = policy.encoder.limits.positions
+    rows: list[Row] = []
+    lengths: list[int] = []
+    for step in trajectory.steps:
+        example = to_example(step, policy)
+        row = _continued(rows[-1], example, limit) if rows else None
+        if row is None:
+            rows.append(Row(example, (True,) * len(example.completion_ids)))
+        else:
+            rows[-1] = row
+        lengths.append(len(example.completion_ids))
+    last = trajectory.steps[-1]
+    return Episode(
+        rows=tuple(rows),
+        answer_lengths=tuple(lengths),
+        rewards=tuple(step.reward for step in trajectory.steps),
+        terminated=last.terminated,
+        bootstrap_value=None if last.terminated else trajectory.bootstrap_value,
+    )
+
+
+def _continued(row: Row, example: Example, limit: int | None) -> Row | None:
+    """The row with this step behind it; None where its prompt does not begin with the row, or
+    it would be longer than the model reads."""
+    before = row.example
+    ids, so_far = example.prompt.token_ids, before.length
+    first = len(before.prompt.token_ids)
+    begins = ids[:first] == before.prompt.token_ids and ids[first:so_far] == before.completion_ids
+    if not begins or (limit is not None and example.length > limit):
+        return None
+    reply = ids[so_far:]
+    # The later prompt holds the pictures of the earlier one, and those of the replies.
+    prompt = replace(example.prompt, token_ids=before.prompt.token_ids)
+    return Row(
+        Example(prompt, (*before.completion_ids, *reply, *example.completion_ids)),
+        (*row.is_action, *(False,) * len(reply), *(True,) * len(example.completion_ids)),
+    )
+
+
+class Part(NamedTuple):
+    """Rows of one micro-batch."""
+
+    tokens: TokenBatch
+    is_action_BT: Tensor
+    places: tuple[tuple[int, int], ...]
+    """Episode and row of each, in the order in which their actions stand."""
+
+    def actions(self) -> Tensor:
+        """The agent's tokens, [N]."""
+        return self.tokens.targets_BT[self.is_action_BT]
+
+
+def lay_out(
+    episodes: Sequence[Episode], encoder: Encoder, device: torch.device, max_tokens: int
+) -> list[Part]:
+    """Micro-batches of all rows, on the device.
+
+    Steps that stand alone share the rows of equal prompts; whole episodes do not: their prompts
+    are short beside them.
+    """
+    places = [(e, r) for e, episode in enumerate(episodes) for r in range(len(episode.rows))]
+    rows = [episodes[e].rows[r] for e, r in places]
+    alone = all(all(row.is_action) for row in rows)
+    parts: list[Part] = []
+    for plan in plan_rows([row.example for row in rows], max_tokens, share_prompts=alone):
+        tokens = build_batch([[rows[i].example for i in group] for group in plan], encoder)
+        order = [i for group in plan for i in group]
+        is_action_BT = mark_in_window(tokens, [rows[i].is_action for i in order])
+        chosen = tuple(places[i] for i in order)
+        parts.append(Part(tokens.to(device), is_action_BT.to(device), chosen))
+    return parts
+
+
+def choices_of(
+    episodes: Sequence[Episode], part: Part, *, vocabulary: int, never: Sequence[int]
+) -> Tensor:
+    """What could stand in the place of each action: bool [N, V].
+
+    Args:
+        vocabulary: V, as the model counts.
+        never: tokens that no answer can hold.
+    """
+    device, count = part.is_action_BT.device, int(part.is_action_BT.sum())
+    if all(episodes[e].choices is None for e, _ in part.places):
+        open_V = torch.ones(vocabulary, dtype=torch.bool, device=device)
+        open_V[list(never)] = False
+        return open_V.expand(count, vocabulary)
+    listed = [choices for e, r in part.places for choices in _row_choices(episodes[e], r)]
+    chosen_NV = torch.zeros(count, vocabulary, dtype=torch.bool)
+    for number, choices in enumerate(listed):
+        chosen_NV[number, list(choices)] = True
+    return chosen_NV.to(device)
+
+
+def _row_choices(episode: Episode, row: int) -> tuple[tuple[int, ...], ...]:
+    assert episode.choices is not None
+    before = sum(one.actions for one in episode.rows[:row])
+    return episode.choices[before : before + episode.rows[row].actions]
+
+
+def gather_actions(
+    episodes: Sequence[Episode], parts: Sequence[Part], numbers: Sequence[Tensor]
+) -> list[Tensor]:
+    """Numbers per action, part by part, as numbers per episode: each in its own order.
+
+    Args:
+        numbers: [N] of each part.
+    """
+    pieces: list[list[Tensor]] = [[torch.empty(0)] * len(e.rows) for e in episodes]
+    for part, numbers_N in zip(parts, numbers, strict=True):
+        counts = [episodes[e].rows[r].actions for e, r in part.places]
+        for (e, r), piece in zip(part.places, numbers_N.cpu().split(counts), strict=True):
+            pieces[e][r] = piece
+    return [torch.cat(rows) for rows in pieces]
+
+
+def scatter_actions(
+    episodes: Sequence[Episode], parts: Sequence[Part], numbers: Sequence[Tensor]
+) -> list[Tensor]:
+    """The way back: numbers per episode as numbers per action of each part."""
+    pieces = [
+        numbers_N.split([row.actions for row in episode.rows])
+        for episode, numbers_N in zip(episodes, numbers, strict=True)
+    ]
+    return [torch.cat([pieces[e][r] for e, r in part.places]) for part in parts]
+
+
+class Transitions(NamedTuple):
+    """What each action of an episode leads to; [N] each, float32."""
+
+    rewards_N: Tensor
+    """Mapped to probabilities."""
+    discounts_N: Tensor
+    """0 where the world ended."""
+    is_known_N: Tensor
+    """Bool: False where the episode was cut and nobody knows what would have followed."""
+
+
+def transitions(
+    episode: Episode, reward_map: RewardMap, *, gamma: float, utterance_gamma: float
+) -> Transitions:
+    """The rewards and discounts of an episode's tokens.
+
+    A step's reward comes with the last token of its answer, γ with it; the tokens before bring
+    nothing, and what follows them is discounted by `utterance_gamma`.
+    """
+    rewards: list[float] = []
+    discounts: list[float] = []
+    inside = reward_map.reward(0.0, discount=utterance_gamma)
+    for length, reward in zip(episode.answer_lengths, episode.rewards, strict=True):
+        rewards += [inside] * (length - 1) + [reward_map.reward(reward, discount=gamma)]
+        discounts += [utterance_gamma] * (length - 1) + [gamma]
+    is_known_N = torch.ones(len(rewards), dtype=torch.bool)
+    if episode.terminated:
+        discounts[-1] = 0.0
+        rewards[-1] = reward_map.reward(episode.rewards[-1], discount=0.0)
+    elif episode.bootstrap_value is None:
+        is_known_N[-1] = False
+    return Transitions(torch.tensor(rewards), torch.tensor(discounts), is_known_N)
+
+
+def next_values(episode: Episode, values_N: Tensor, reward_map: RewardMap) -> Tensor:
+    """The value of the state that each action leads to: [N], of the next action's state.
+
+    Behind the last one it is what the recorder's critic said, mapped; or not a number.
+    """
+    last = episode.bootstrap_value
+    following = float("nan") if last is None else reward_map.to_unit(last)
+    return torch.cat([values_N[1:], torch.tensor([following])])

@@ -1,0 +1,101 @@
+"""A stored data set as offline reinforcement learning reads it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from forethought.config_parts import require
+from forethought.config_q_sft import QSFTConfig
+from forethought.environments.contract import Advice
+from forethought.errors import ConfigError
+from forethought.policies.encoding import Encoder
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.prompts.answers import write_answer
+from forethought.rollouts.store import read_shard, read_shards
+from forethought.rollouts.world import World
+from forethought.targets.reward_map import (
+    RewardMap,
+    fit_reward_map,
+    read_reward_map,
+    require_in_range,
+)
+from forethought.training.episodes import Episode, to_episode
+from forethought.training.legal import AnswerTrie
+from forethought.types import Trajectory
+
+
+class OfflineData(NamedTuple):
+    """Episodes, and what holds for all of them."""
+
+    episodes: list[Episode]
+    reward_map: RewardMap
+    dummy: int | None
+    """A token that no episode's answer holds, or None where none is needed."""
+
+
+def load_offline(config: QSFTConfig, world: World, policy: HuggingFacePolicy) -> OfflineData:
+    """Reads the data, refuses what does not fit, and lays the episodes out as tokens.
+
+    Raises:
+        ConfigError: no step, equal returns, a return outside the reward map, or an answer
+            that is no legal action where the action set is that.
+        StorageError: a shard is refused.
+    """
+    path = Path(config.data)
+    reward_map = find_reward_map(config, stored(path))
+    trie = _legal_answers(world, policy.encoder) if config.action_set == "legal" else None
+    episodes: list[Episode] = []
+    for number, trajectory in enumerate(stored(path)):
+        name = f"{path}, trajectory {number}"
+        require_in_range(trajectory, reward_map, gamma=config.gamma, name=name)
+        episode = to_episode(trajectory, policy)
+        if trie is not None:
+            choices = [one for answer in episode.answers() for one in trie.choices(answer)]
+            episode = replace(episode, choices=tuple(choices))
+        episodes.append(episode)
+    dummy = find_dummy(episodes, policy.encoder) if config.leftover == "dummy" else None
+    return OfflineData(episodes, reward_map, dummy)
+
+
+def stored(path: Path) -> Iterator[Trajectory]:
+    """The trajectories of a file or folder that have steps; crashed episodes are none."""
+    everything = read_shards(path) if path.is_dir() else read_shard(path)
+    return (one for one in everything if one.steps and one.failure is None)
+
+
+def find_reward_map(config: QSFTConfig, trajectories: Iterable[Trajectory]) -> RewardMap:
+    """The map that the settings or the data declare; else the narrowest one.
+
+    Raises:
+        ConfigError: there is nothing to fit it to.
+    """
+    if config.lowest_return is not None and config.highest_return is not None:
+        return RewardMap(config.lowest_return, config.highest_return)
+    path = Path(config.data)
+    declared = read_reward_map(path if path.is_dir() else path.parent)
+    return declared or fit_reward_map(trajectories, gamma=config.gamma)
+
+
+def find_dummy(episodes: Sequence[Episode], encoder: Encoder) -> int:
+    """A token that is never said: the padding token, or the first that no answer holds.
+
+    Raises:
+        ConfigError: the answers hold every token there is.
+    """
+    said = {token for episode in episodes for answer in episode.answers() for token in answer}
+    said |= {*encoder.stop_ids, *encoder.placeholder_ids}
+    candidates = [encoder.tokenizer.pad_token_id, *range(len(encoder.tokenizer))]
+    for token in candidates:
+        if isinstance(token, int) and token not in said:
+            return token
+    raise ConfigError("leftover is 'dummy', but the data hold every token — use leftover spread")
+
+
+def _legal_answers(world: World, encoder: Encoder) -> AnswerTrie:
+    actions = world.actions
+    expected = f"vocabulary for {world.id}, which has no fixed list of actions"
+    require(actions is not None, "action_set", "legal", expected)
+    assert actions is not None
+    texts = (write_answer(Advice(action, ()), "action_only") for action in actions)
+    return AnswerTrie(encoder.tokenise_answer(text) for text in texts)

@@ -1,0 +1,106 @@
+"""π_φ, p_θ and its slowly moving copy p_θ̄: what Q-SFT trains, saves and takes up again."""
+
+from pathlib import Path
+from typing import Literal
+
+import torch
+from torch import nn
+
+from forethought.config_q_sft import QSFTConfig
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.reweighted import (
+    BEHAVIOUR,
+    LIKELIHOOD,
+    Settings,
+    Twin,
+    load_twin,
+    twin_again,
+    twin_of,
+)
+from forethought.rollouts.world import World
+from forethought.runs.sources import MODEL_DIR, model_source
+from forethought.training.run import Run
+from forethought.training.start import start
+
+TARGET = "target"
+"""Folder of p_θ̄, beside the two that act."""
+
+Phase = Literal["behaviour", "likelihood", "joint"]
+"""What is trained: π_φ; p_θ; both."""
+
+
+class QSFTModels:
+    """Satisfies `Trainable`: the module that the present phase trains."""
+
+    def __init__(self, behaviour: HuggingFacePolicy, settings: Settings) -> None:
+        """
+        Args:
+            behaviour: π_φ; the other two are copied from it when they are first needed.
+        """
+        self.behaviour = behaviour
+        self.likelihood: Twin | None = None
+        self.target: Twin | None = None
+        self._settings = settings
+        self._trained: nn.Module = behaviour.module
+
+    @property
+    def module(self) -> nn.Module:
+        """Its parameters that require a gradient are trained."""
+        return self._trained
+
+    def begin(self, phase: Phase) -> None:
+        """Makes the models that the phase works with, and frees those that it does not move."""
+        if phase == "behaviour":
+            return
+        if self.likelihood is None:
+            self.likelihood = twin_of(self.behaviour)
+        if self.target is None:
+            self.target = twin_again(self.likelihood)
+        self.target.module.requires_grad_(requires_grad=False)
+        self.target.module.eval()
+        if phase == "joint":
+            both = {BEHAVIOUR: self.behaviour.module, LIKELIHOOD: self.likelihood.module}
+            self._trained = nn.ModuleDict(both)
+        else:
+            self.behaviour.module.requires_grad_(requires_grad=False)
+            self.behaviour.module.eval()
+            self._trained = self.likelihood.module
+
+    @torch.no_grad()
+    def follow(self, rate: float) -> None:
+        """θ̄ ← (1 - α) θ̄ + α θ, of what is trained."""
+        assert self.likelihood is not None
+        assert self.target is not None
+        moving = zip(
+            self.target.module.parameters(), self.likelihood.module.parameters(), strict=True
+        )
+        for slow, fast in moving:
+            if fast.requires_grad:
+                slow.lerp_(fast, rate)
+
+    def save(self, folder: Path) -> None:
+        """Writes what is there, each as a model of its own."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.behaviour.save(folder / BEHAVIOUR)
+        for name, twin in ((LIKELIHOOD, self.likelihood), (TARGET, self.target)):
+            if twin is not None:
+                twin.save(folder / name, self.behaviour)
+        self._settings.save(folder)
+
+
+def start_q_sft(config: QSFTConfig, run: Run) -> tuple[World, QSFTModels]:
+    """Opens the world and makes the models: from the run's checkpoint where it goes on.
+
+    Raises:
+        ForethoughtError: a world, option, model or checkpoint that is not there.
+    """
+    folder = None if run.checkpoint is None else run.checkpoint / MODEL_DIR
+    source = (
+        model_source(config.behaviour or config.model) if folder is None else folder / BEHAVIOUR
+    )
+    world, behaviour = start(config, run, slots=1, critic=False, source=str(source))
+    models = QSFTModels(behaviour, Settings(config.acting, config.support))
+    if folder is not None and (folder / LIKELIHOOD).is_dir():
+        models.likelihood = load_twin(folder / LIKELIHOOD, behaviour)
+        models.target = load_twin(folder / TARGET, behaviour)
+    return world, models
