@@ -87,7 +87,10 @@ def play(
         except EnvironmentUnusableError as error:
             failures += 1
             if failures > MAX_FAILURES:
-                raise
+                raise EnvironmentUnusableError(
+                    f"{environment_id}: {failures} episodes in a row could not be played; "
+                    f"the last one: {error}"
+                ) from error
             trajectory = _given_up(environment_id, seed, failure_of(error))
         else:
             failures = 0
