@@ -67,10 +67,6 @@ class QSFTConfig:
     """Where π_φ starts: "tiny" (made from nothing), a run folder, a folder of
     `save_pretrained`, or a hub id. p_θ starts from π_φ as the first phase leaves it."""
 
-    behaviour: str | None = None
-    """A run that imitates these data already, as a rule of `train sft`: it is π_φ, and the
-    first phase is left out."""
-
     data: str = "data/trajectories"
     """A file or folder of trajectories (`forethought collect`)."""
 
@@ -84,7 +80,8 @@ class QSFTConfig:
     """π_φ first and then p_θ (the paper's Algorithm 1), or both in every step (its code)."""
 
     behaviour_epochs: float = 1.0
-    """Passes over the data in the first phase; may be a fraction."""
+    """Passes over the data in the first phase; may be a fraction. 0: the model imitates these
+    data already, as a run of `train sft` on them does, and is π_φ as it is."""
 
     epochs: float = 1.0
     """Passes over the data in the second phase, or of both models together."""
@@ -137,7 +134,7 @@ class QSFTConfig:
         every = self.checkpoint_every
         require(every >= 1, "checkpoint_every", every, "1 or more")
         require(self.epochs > 0, "epochs", self.epochs, "above 0")
-        require(self.behaviour_epochs > 0, "behaviour_epochs", self.behaviour_epochs, "above 0")
+        require(self.behaviour_epochs >= 0, "behaviour_epochs", self.behaviour_epochs, "0 or more")
         require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
         require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
         rate = self.target_rate
@@ -147,9 +144,6 @@ class QSFTConfig:
             require(low is high, "lowest_return and highest_return", (low, high), "both or neither")
         else:
             require(low < high, "highest_return", high, f"above lowest_return ({low:g})")
-        is_joint = self.phases == "joint"
-        expected = "null with phases joint, which trains it"
-        require(self.behaviour is None or not is_joint, "behaviour", self.behaviour, expected)
         is_legal, answers = self.action_set == "legal", self.prompt.format
         expected = "action_only with action_set legal"
         require(not is_legal or answers == "action_only", "prompt.format", answers, expected)

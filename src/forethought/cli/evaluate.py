@@ -16,6 +16,7 @@ from forethought.cli.settings import describe, read_settings
 from forethought.cli.tables import evaluation_table
 from forethought.config_api import ApiConfig
 from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.config_q_sft import Extraction
 from forethought.evaluation.evaluate import Evaluated, EvaluationSettings
 from forethought.evaluation.evaluate import evaluate as play_held_out
 from forethought.evaluation.results import Evaluation
@@ -50,6 +51,19 @@ class Evaluate:
 
     api: ApiConfig = field(default_factory=ApiConfig)
 
+    beta: tuple[float, ...] = ()
+    """Of a run of `train q-sft`: act with each of these β, one row each, and leave the run's own
+    results as they are."""
+
+    extraction: Extraction | None = None
+    """With --beta: what exp(β …) is taken of; by default as the run has it."""
+
+    top_p: float | None = None
+    """With --beta: the nucleus that is kept; by default as the run has it."""
+
+    training_seeds: Switch = False
+    """With --beta: play episodes that are not the held-out ones, to choose a β by."""
+
 
 def evaluate(settings: Evaluate) -> None:
     """Play held-out episodes; compare with chance, expert and ceiling.
@@ -63,9 +77,15 @@ def evaluate(settings: Evaluate) -> None:
       forethought evaluate runs/ppo --episodes 1000 --temperature 0.2 --json
       forethought evaluate runs/ppo/checkpoints/step_20
       forethought evaluate Qwen/Qwen2.5-VL-3B-Instruct --environment.id Blackjack
+      forethought evaluate runs/wordle_q_sft --beta 0 4 16 64 --extraction ratio
       forethought evaluate api:gpt-4o-mini --environment.id Wordle --api.style react \
           --max-new-tokens 512 --api.requests-per-minute 60
     """
+    if settings.beta:
+        from forethought.cli.betas import evaluate_betas
+
+        evaluate_betas(settings)
+        return
     found = judge(settings)
     if settings.json:
         print(found.evaluation.to_json(), end="")

@@ -99,11 +99,9 @@ def check(config: AnyConfig) -> None:
 def _outline(config: SFTConfig | PPOConfig | QSFTConfig) -> tuple[World, LoadedModel | None]:
     """World and model as training would open them, the weights left out; no model where it
     is made from nothing."""
-    behaviour = config.behaviour if isinstance(config, QSFTConfig) else None
-    source = behaviour or config.model
-    if source == TINY:
+    if config.model == TINY:
         return open_world(config.environment, config.prompt, default_image_size=IMAGE_SIZE), None
-    loaded = load_outline(model_source(source))
+    loaded = load_outline(model_source(config.model))
     size = loaded.preferred_image_size
     world = open_world(config.environment, config.prompt, default_image_size=size)
     return world, _adapted(loaded, config)

@@ -57,9 +57,14 @@ def evaluation_table(
     yield ""
     before = [] if began_as is None else [replace(began_as, name="before")]
     rows = [evaluation.random, *before, evaluation.policy, evaluation.expert, evaluation.ceiling]
+    yield from rows_table(rows)
+    yield from _remarks(evaluation.policy)
+
+
+def rows_table(rows: Sequence[EvaluationRow]) -> Iterator[str]:
+    """One line per agent, under a header."""
     header = ("", "success [95 %]", "return [95 %]", "invalid", "steps", "tokens per answer")
     yield from align([header, *map(_cells, rows)])
-    yield from _remarks(evaluation.policy)
 
 
 def _cells(row: EvaluationRow) -> tuple[str, ...]:

@@ -116,16 +116,16 @@ def train_cnn(settings: Train[CNNConfig]) -> None:
 def train_q_sft(settings: Train[QSFTConfig]) -> None:
     """Q-SFT: learn from stored episodes to act better than whoever played them.
 
-    First one model imitates the data (or --behaviour names a run that does), then a second one
-    learns probabilities that are values. How much the values count, β, is set when the run is
-    evaluated.
+    First one model imitates the data (unless --behaviour-epochs is 0: then --model does
+    already), then a second one learns probabilities that are values. How much the values
+    count, β, is set when the run is evaluated.
 
     Examples:
       forethought collect --policy data --environment.id Wordle --prompt.format action_only \
           --episodes 20000 --output data/wordle
       forethought train q-sft --data data/wordle --environment.id Wordle \
           --prompt.format action_only --output runs/wordle_q_sft
-      forethought evaluate runs/wordle_q_sft --acting.beta 32
+      forethought evaluate runs/wordle_q_sft --beta 0 4 16 64
     """
     config = _checked(settings)
     if settings.dry_run:

@@ -70,6 +70,35 @@ def evaluate(
         workers: processes that host the policy's environments; 0: this one.
         on_episode: called after every episode of the policy, for a progress bar.
     """
+    trajectories = play_policy(policy, world, settings, workers=workers, on_episode=on_episode)
+    first = episode_seed(Split.EVALUATION, settings.seed, 0)
+    evaluation = Evaluation(
+        environment_id=world.id,
+        seed_range=SeedRange(first, first + settings.episodes),
+        checkpoint=checkpoint,
+        temperature=settings.temperature,
+        policy=row_of("policy", trajectories),
+        random=scripted_row("random", random_answer(settings.seed), world, settings.episodes),
+        expert=scripted_row("expert", expert_answer(answer_format), world, settings.episodes),
+        ceiling=EvaluationRow("ceiling", success_rate=world.ceiling.success_rate),
+    )
+    return Evaluated(evaluation, trajectories)
+
+
+def play_policy(
+    policy: Policy,
+    world: World,
+    settings: EvaluationSettings,
+    *,
+    split: Split = Split.EVALUATION,
+    workers: int = 0,
+    on_episode: Callable[[], object] | None = None,
+) -> list[Trajectory]:
+    """The policy's episodes alone, in the order of their seeds.
+
+    Args:
+        split: whose seeds: the held-out ones, or others on which a setting may be chosen.
+    """
     slots = min(settings.slots, settings.episodes)
     with world.runner(slots, workers) as runner:
         collector = Collector(
@@ -78,23 +107,11 @@ def evaluate(
             policy=policy,
             prompter=world.prompter,
             settings=AnswerSettings(settings.max_new_tokens, settings.temperature, "penalise"),
-            split=Split.EVALUATION,
+            split=split,
             run_seed=settings.seed,
             on_episode=on_episode,
         )
-        trajectories = collector.collect_episodes(range(settings.episodes)).trajectories
-    first = episode_seed(Split.EVALUATION, settings.seed, 0)
-    evaluation = Evaluation(
-        environment_id=world.id,
-        seed_range=SeedRange(first, first + settings.episodes),
-        checkpoint=checkpoint,
-        temperature=settings.temperature,
-        policy=_row("policy", trajectories),
-        random=scripted_row("random", random_answer(settings.seed), world, settings.episodes),
-        expert=scripted_row("expert", expert_answer(answer_format), world, settings.episodes),
-        ceiling=EvaluationRow("ceiling", success_rate=world.ceiling.success_rate),
-    )
-    return Evaluated(evaluation, trajectories)
+        return collector.collect_episodes(range(settings.episodes)).trajectories
 
 
 def scripted_row(name: str, answer: Answer, world: World, episodes: int) -> EvaluationRow:
@@ -102,10 +119,11 @@ def scripted_row(name: str, answer: Answer, world: World, episodes: int) -> Eval
     environment = world.factory()
     seeds = (episode_seed(Split.EVALUATION, 0, index) for index in range(episodes))
     try:
-        return _row(name, list(play(world.id, environment, world.prompter, answer, seeds)))
+        return row_of(name, list(play(world.id, environment, world.prompter, answer, seeds)))
     finally:
         environment.close()
 
 
-def _row(name: str, trajectories: list[Trajectory]) -> EvaluationRow:
+def row_of(name: str, trajectories: list[Trajectory]) -> EvaluationRow:
+    """One row of a table, with intervals."""
     return summarise(name, trajectories, np.random.default_rng(BOOTSTRAP_SEED))

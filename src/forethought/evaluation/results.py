@@ -82,10 +82,10 @@ class Evaluation:
             "seed_range": list(self.seed_range),
             "checkpoint": self.checkpoint,
             "temperature": self.temperature,
-            **_row_to_json(self.policy),
-            "random": _row_to_json(self.random),
-            "expert": _row_to_json(self.expert),
-            "ceiling": _row_to_json(self.ceiling),
+            **row_to_json(self.policy),
+            "random": row_to_json(self.random),
+            "expert": row_to_json(self.expert),
+            "ceiling": row_to_json(self.ceiling),
         }
         return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
@@ -176,7 +176,8 @@ def _mean_measures(episodes: Sequence[Trajectory]) -> tuple[Measure, ...]:
     )
 
 
-def _row_to_json(row: EvaluationRow) -> JsonObject:
+def row_to_json(row: EvaluationRow) -> JsonObject:
+    """A row as `evaluation.json` has it; a measure that is not finite as null."""
     return {
         "name": row.name,
         "success_rate": row.success_rate,

@@ -19,7 +19,7 @@ from forethought.policies.actor_critic import ActorCritic
 from forethought.policies.contract import GenerationRequest, GenerationResult
 from forethought.policies.decoding import DecodeLoop
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.loading import load_pretrained
+from forethought.policies.loading import LoadedModel, load_pretrained
 from forethought.types import Message, Prompt
 
 BEHAVIOUR, LIKELIHOOD = "behaviour", "likelihood"
@@ -172,6 +172,12 @@ class ReweightedPolicy:
         return self.behaviour.version
 
     @property
+    def preferred_image_size(self) -> int | None:
+        """As `LoadedModel.preferred_image_size`."""
+        module, processor = self.behaviour.module, self.behaviour.processor
+        return LoadedModel(module.model, processor).preferred_image_size
+
+    @property
     def acting(self) -> ActingConfig:
         """How it acts now."""
         return self._settings.acting
@@ -219,7 +225,12 @@ def _mix(logits: Sequence[Tensor], *, settings: Settings) -> Tensor:
 
 def is_reweighted(folder: Path) -> bool:
     """Whether a model's folder holds two models that act together."""
-    return (folder / SETTINGS_FILE).is_file()
+    return (folder / SETTINGS_FILE).is_file() and (folder / LIKELIHOOD).is_dir()
+
+
+def acting_model(folder: Path) -> str:
+    """The folder of π_φ where a model's folder holds that; else the folder itself."""
+    return str(folder / BEHAVIOUR) if (folder / BEHAVIOUR).is_dir() else str(folder)
 
 
 def load_reweighted(folder: Path, *, slots: int) -> ReweightedPolicy:

@@ -19,6 +19,7 @@ from forethought.config_file import (
     load_any_config,
     with_settings,
 )
+from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
 from forethought.runs.run_folder import RunFolder
 from forethought.studies.config import RowConfig, StageConfig, StudyConfig
@@ -55,8 +56,11 @@ class Cell:
 
     @property
     def steps(self) -> int:
-        """Optimiser steps (SFT, of its expert's demonstrations) or environment steps."""
+        """Optimiser steps (SFT, of its expert's demonstrations) or environment steps; 0 where
+        stored episodes decide how many (Q-SFT)."""
         config = self.config
+        if isinstance(config, QSFTConfig):
+            return 0
         if isinstance(config, SFTConfig):
             return config.total_updates
         return config.iterations * config.rollout.steps_per_iteration

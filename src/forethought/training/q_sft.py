@@ -105,8 +105,8 @@ def plan_stages(config: QSFTConfig, episodes: int) -> list[Stage]:
 
     if config.phases == "joint":
         return [Stage("joint", 0, updates(config.epochs))]
-    first = 0 if config.behaviour else updates(config.behaviour_epochs)
-    imitation = [] if config.behaviour else [Stage("behaviour", 0, first)]
+    first = updates(config.behaviour_epochs) if config.behaviour_epochs > 0 else 0
+    imitation = [Stage("behaviour", 0, first)] if first else []
     return [*imitation, Stage("likelihood", first, updates(config.epochs))]
 
 

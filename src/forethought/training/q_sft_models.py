@@ -95,9 +95,7 @@ def start_q_sft(config: QSFTConfig, run: Run) -> tuple[World, QSFTModels]:
         ForethoughtError: a world, option, model or checkpoint that is not there.
     """
     folder = None if run.checkpoint is None else run.checkpoint / MODEL_DIR
-    source = (
-        model_source(config.behaviour or config.model) if folder is None else folder / BEHAVIOUR
-    )
+    source = model_source(config.model) if folder is None else folder / BEHAVIOUR
     world, behaviour = start(config, run, slots=1, critic=False, source=str(source))
     models = QSFTModels(behaviour, Settings(config.acting, config.support))
     if folder is not None and (folder / LIKELIHOOD).is_dir():

@@ -1,0 +1,83 @@
+"""`forethought evaluate RUN --beta …`: one set of weights, acting more or less by its values."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from forethought.cli.evaluate import Evaluate
+from forethought.cli.libraries import load_quietly
+from forethought.cli.models import find_source, open_player
+from forethought.cli.progress import progress_bar
+from forethought.cli.tables import rows_table
+from forethought.config_q_sft import ActingConfig
+from forethought.errors import ConfigError
+from forethought.evaluation.evaluate import play_policy, row_of, scripted_row
+from forethought.evaluation.results import EvaluationRow, row_to_json
+from forethought.rollouts.scripted import expert_answer, random_answer
+from forethought.rollouts.seeding import Split
+
+
+def evaluate_betas(settings: Evaluate) -> None:
+    """Plays the same episodes once for every β, and prints a row for each.
+
+    Raises:
+        ForethoughtError: a model, world or option that is not there; a run without values.
+    """
+    load_quietly(threads=settings.threads)
+    from forethought.policies.reweighted import ReweightedPolicy
+
+    source, judged = find_source(settings.run), settings.evaluation
+    slots = min(judged.slots, judged.episodes)
+    policy, world = open_player(
+        source, settings.environment, settings.prompt, slots=slots, api=settings.api
+    )
+    if not isinstance(policy, ReweightedPolicy):
+        raise ConfigError(
+            f"--beta was given, but {settings.run} is no run of train q-sft whose second phase "
+            "has begun — leave it out"
+        )
+    own = policy.acting
+    ways = [_acting(own, beta, settings) for beta in settings.beta]
+    rows: list[EvaluationRow] = []
+    split = Split.TRAINING if settings.training_seeds else Split.EVALUATION
+    with progress_bar("evaluate", judged.episodes * len(ways), "episode") as bar:
+        for acting in ways:
+            policy.act_as(acting)
+            trajectories = play_policy(
+                policy,
+                world,
+                judged,
+                split=split,
+                workers=settings.environment.workers,
+                on_episode=bar.update,
+            )
+            rows.append(row_of(f"β = {acting.beta:g}", trajectories))
+    if not settings.training_seeds:
+        expert = expert_answer(settings.prompt.format)
+        rows = [
+            scripted_row("random", random_answer(judged.seed), world, judged.episodes),
+            *rows,
+            scripted_row("expert", expert, world, judged.episodes),
+            EvaluationRow("ceiling", success_rate=world.ceiling.success_rate),
+        ]
+    if settings.json:
+        print(json.dumps([row_to_json(row) for row in rows], indent=2, allow_nan=False))
+        return
+    which = "training" if settings.training_seeds else "held-out"
+    how = "greedy" if judged.temperature == 0 else f"temperature {judged.temperature:g}"
+    print(
+        f"{world.id}, {judged.episodes} {which} episodes, {how}, {ways[0].extraction}, "
+        f"{Path(source.model).parent.name}\n"
+    )
+    for line in rows_table(rows):
+        print(line)
+
+
+def _acting(own: ActingConfig, beta: float, settings: Evaluate) -> ActingConfig:
+    """The run's own way to act, with what was typed instead."""
+    return replace(
+        own,
+        beta=beta,
+        extraction=settings.extraction or own.extraction,
+        top_p=own.top_p if settings.top_p is None else settings.top_p,
+    )
