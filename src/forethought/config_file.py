@@ -21,13 +21,20 @@ import yaml
 
 from forethought.config import PPOConfig, SFTConfig
 from forethought.config_cnn import CNNConfig
+from forethought.config_dpo import DPOConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
 
 CONFIG_VERSION = 1
-ALGORITHMS = {"sft": SFTConfig, "ppo": PPOConfig, "cnn": CNNConfig, "q-sft": QSFTConfig}
-AnyConfig = SFTConfig | PPOConfig | CNNConfig | QSFTConfig
-ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig, QSFTConfig)
+ALGORITHMS = {
+    "sft": SFTConfig,
+    "ppo": PPOConfig,
+    "cnn": CNNConfig,
+    "dpo": DPOConfig,
+    "q-sft": QSFTConfig,
+}
+AnyConfig = SFTConfig | PPOConfig | CNNConfig | DPOConfig | QSFTConfig
+ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig, DPOConfig, QSFTConfig)
 RecordT = TypeVar("RecordT")
 
 

@@ -53,6 +53,12 @@ COMMANDS = (
         defaults="forethought.cli.train:q_sft_defaults",
     ),
     Command(
+        "train dpo",
+        "forethought.cli.train:train_dpo",
+        "Preference optimisation of thoughts and actions, step by step.",
+        defaults="forethought.cli.train:dpo_defaults",
+    ),
+    Command(
         "evaluate",
         "forethought.cli.evaluate:evaluate",
         "Play held-out episodes; compare with chance, expert and ceiling.",

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import torch
 
 from forethought.cli.plan_cnn import check_cnn, plan_cnn
+from forethought.cli.plan_dpo import dpo_work
 from forethought.cli.plan_q_sft import q_sft_work
 from forethought.config import PPOConfig, SFTConfig
 from forethought.config_cnn import CNNConfig
+from forethought.config_dpo import DPOConfig
 from forethought.config_file import AnyConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
@@ -68,6 +70,9 @@ def make_plan(config: AnyConfig) -> list[str]:
     elif isinstance(config, QSFTConfig):
         work, sample = q_sft_work(config)
         lengths = _lengths(sample, encoder)
+    elif isinstance(config, DPOConfig):
+        work, sample = dpo_work(config, world)
+        lengths = _lengths(sample, encoder)._replace(answer=float(config.rollout.max_new_tokens))
     else:
         work, lengths = _ppo_work(config, world, encoder)
     size = f"model       {model.parameters:,} parameters, of which {model.trained:,} are trained"
@@ -85,7 +90,7 @@ def check(config: AnyConfig) -> None:
         check_cnn(config)
         return
     world, loaded = _outline(config)
-    if isinstance(config, SFTConfig | QSFTConfig) and config.data is not None:
+    if isinstance(config, SFTConfig | DPOConfig | QSFTConfig) and config.data is not None:
         next(iter(_stored(config.data)), None)
     if loaded is not None:
         environment = world.factory()
@@ -96,7 +101,9 @@ def check(config: AnyConfig) -> None:
             environment.close()
 
 
-def _outline(config: SFTConfig | PPOConfig | QSFTConfig) -> tuple[World, LoadedModel | None]:
+def _outline(
+    config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig,
+) -> tuple[World, LoadedModel | None]:
     """World and model as training would open them, the weights left out; no model where it
     is made from nothing."""
     if config.model == TINY:
@@ -107,7 +114,9 @@ def _outline(config: SFTConfig | PPOConfig | QSFTConfig) -> tuple[World, LoadedM
     return world, _adapted(loaded, config)
 
 
-def _adapted(loaded: LoadedModel, config: SFTConfig | PPOConfig | QSFTConfig) -> LoadedModel:
+def _adapted(
+    loaded: LoadedModel, config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig
+) -> LoadedModel:
     if not config.lora.components or loaded.adapter is not None:
         return loaded
     with torch.device("meta"):
@@ -188,7 +197,7 @@ def _lengths(steps: Sequence[Step], encoder: Encoder) -> Lengths:
 
 
 def _memory(
-    config: SFTConfig | PPOConfig | QSFTConfig, model: Model, lengths: Lengths
+    config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig, model: Model, lengths: Lengths
 ) -> list[str]:
     """Bytes, roughly. What a layer keeps for its backward pass is about ten numbers per unit
     of its width and three per unit of its perceptron; the vocabulary's logits, their
@@ -210,11 +219,13 @@ def _memory(
         "Adam": 8 * model.trained,
         "activations": activations,
     }
-    if isinstance(config, PPOConfig):
+    if isinstance(config, PPOConfig | DPOConfig):
         cached = config.rollout.slots * sum(lengths) * model.layers * model.cache_width * 4
         parts["cache of generation"] = cached
     if isinstance(config, QSFTConfig):
         parts["behaviour and target"] = 2 * 4 * model.trained
+    if isinstance(config, DPOConfig) and not config.lora.components:
+        parts["reference"] = 4 * model.trained
     total = sum(parts.values())
     shares = ", ".join(f"{name} {_size(value)}" for name, value in parts.items())
     return [

@@ -1,4 +1,4 @@
-"""`forethought train sft|ppo|cnn|q-sft`."""
+"""`forethought train sft|ppo|cnn|dpo|q-sft`."""
 
 import dataclasses
 from collections.abc import Generator, Iterator, Sequence
@@ -14,6 +14,7 @@ from forethought.cli.interrupts import continued_by
 from forethought.cli.libraries import is_first_process, load_quietly
 from forethought.config import PPOConfig, SFTConfig
 from forethought.config_cnn import CNNConfig
+from forethought.config_dpo import DPOConfig
 from forethought.config_file import AnyConfig, dump_config, load_config
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
@@ -21,7 +22,7 @@ from forethought.runs.checkpoints import list_checkpoints
 from forethought.runs.run_folder import RunFolder
 
 Existing = Literal["refuse", "resume", "overwrite"]
-ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig, QSFTConfig)
+ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig, DPOConfig, QSFTConfig)
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,28 @@ def train_q_sft(settings: Train[QSFTConfig]) -> None:
         q_sft.train_q_sft(config, existing=settings.existing)
 
 
+def train_dpo(settings: Train[DPOConfig]) -> None:
+    """Preference optimisation of thoughts and actions, step by step (InteractiveCOT).
+
+    Of two answers in one state, the one after which the episode went better is preferred.
+    Starts from a model that can answer already, which is the reference, too.
+
+    Examples:
+      forethought train dpo --model runs/sft --environment.id EZPoints --output runs/dpo
+      forethought train dpo --config configs/bandit_dpo.yaml --pairing branch --objective dpo
+      forethought train dpo --config configs/bandit_dpo.yaml --data runs/bandit/trajectories
+      forethought train dpo --resume runs/dpo
+    """
+    config = _checked(settings)
+    if settings.dry_run:
+        _print_plan(config)
+        return
+    with _session("dpo", config, settings.existing):
+        from forethought.training import dpo
+
+        dpo.train_dpo(config, existing=settings.existing)
+
+
 def sft_defaults(words: Sequence[str]) -> Train[SFTConfig]:
     """Defaults of `train sft`: those of the file, or of the run, that was named."""
     return Train(_defaults(words, SFTConfig))
@@ -155,6 +178,11 @@ def cnn_defaults(words: Sequence[str]) -> Train[CNNConfig]:
 def q_sft_defaults(words: Sequence[str]) -> Train[QSFTConfig]:
     """Defaults of `train q-sft`, likewise."""
     return Train(_defaults(words, QSFTConfig))
+
+
+def dpo_defaults(words: Sequence[str]) -> Train[DPOConfig]:
+    """Defaults of `train dpo`, likewise."""
+    return Train(_defaults(words, DPOConfig))
 
 
 def _defaults(words: Sequence[str], kind: type[ConfigT]) -> ConfigT:

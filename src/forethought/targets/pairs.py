@@ -1,6 +1,6 @@
 """Two answers to one question, of which one went better."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import NamedTuple
@@ -59,7 +59,8 @@ def make_pairs(
     An answer that was given several times is one candidate, with the mean of its scores. A
     winner's score exceeds the loser's by more than the margin, so ties make no pair. An answer
     whose action was drawn at random in its place has no credit for it, and never wins. Of the
-    pairs of a state those that are furthest apart are kept.
+    pairs of a state those that are furthest apart are kept;
+    of equal ones, those whose answers are in few others.
 
     Args:
         candidates: any, in any order.
@@ -89,9 +90,26 @@ def make_pairs(
             and winner.step.action.action != loser.step.action.action
             and not winner.step.action.was_randomised
         ]
-        # Stable: of pairs equally far apart, those that were met first.
-        pairs += sorted(found, key=lambda pair: -pair.margin)[:most_per_state]
+        pairs += _furthest_apart(found, most_per_state)
     return pairs
+
+
+def _furthest_apart(pairs: Sequence[Pair], most: int) -> list[Pair]:
+    """Of pairs equally far apart, those whose answers are in the fewest pairs so far: lest one
+    winner meet all the losers; then those that were met first."""
+    remaining, chosen, uses = list(pairs), list[Pair](), Counter[int]()
+    while remaining and len(chosen) < most:
+        best = min(
+            range(len(remaining)),
+            key=lambda i: (
+                -remaining[i].margin,
+                uses[id(remaining[i].winner.step)] + uses[id(remaining[i].loser.step)],
+            ),
+        )
+        pair = remaining.pop(best)
+        uses.update([id(pair.winner.step), id(pair.loser.step)])
+        chosen.append(pair)
+    return chosen
 
 
 def _distinct(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import torch
 
 from forethought.config import PPOConfig, SFTConfig
+from forethought.config_dpo import DPOConfig
 from forethought.config_parts import LoraConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.policies.actor_critic import ValueHead
@@ -32,7 +33,7 @@ class Start(NamedTuple):
 
 
 def start(
-    config: SFTConfig | PPOConfig | QSFTConfig,
+    config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig,
     run: Run,
     *,
     slots: int,
@@ -78,7 +79,7 @@ def start(
 
 
 def demonstrations(
-    world: World, config: SFTConfig | PPOConfig | QSFTConfig
+    world: World, config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig
 ) -> Iterable[Trajectory]:
     """The expert's episodes, without end."""
     environment = world.factory()
@@ -87,7 +88,7 @@ def demonstrations(
     return play(world.id, environment, world.prompter, answer, seeds)
 
 
-def texts_of(world: World, config: SFTConfig | PPOConfig | QSFTConfig) -> list[str]:
+def texts_of(world: World, config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig) -> list[str]:
     """What is said in this world: prompts and expert answers."""
     texts: list[str] = []
     for trajectory in islice(demonstrations(world, config), TOKENIZER_EPISODES):

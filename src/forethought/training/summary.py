@@ -68,6 +68,30 @@ def summarise_collection(collected: Collected, run: Run) -> list[Measure]:
     ]
 
 
+CERTAIN = 0.8
+"""InteractiveCOT, Fig. 6: actions below it are called dispersed."""
+
+
+def summarise_actions(collected: Collected, run: Run) -> list[Measure]:
+    """How certain actions were, given their thoughts, over all processes: p(a|T) of the answers
+    that held one, as sampled (Fig. 6)."""
+    steps = [step for t in collected.trajectories for step in t.steps]
+    probabilities = run.gather([p for step in steps if (p := action_probability(step)) is not None])
+    played = sum(run.gather([len(steps)]))
+    return [
+        Measure("environment_steps", played),
+        Measure("action_probability", _mean(probabilities)),
+        Measure("certain_actions", _mean([float(p >= CERTAIN) for p in probabilities])),
+    ]
+
+
+def action_probability(step: Step) -> float | None:
+    """p(a|T), of the action's whole token sequence; None where an answer has none."""
+    start, stop = step.action.action_span
+    logprobs = step.completion.logprobs[start:stop]
+    return float(np.exp(sum(logprobs))) if logprobs else None
+
+
 def _mean(values: Sequence[float]) -> float:
     """Not a number where there are none: the log then has a gap."""
     return float(np.mean(values)) if values else float("nan")

@@ -80,6 +80,12 @@ def test_the_cap_counts_per_state() -> None:
     assert len(make_pairs([*here, *there], margin=0.0, most_per_state=2)) == 4
 
 
+def test_equal_pairs_are_spread_over_the_answers() -> None:
+    candidates = asked((A, 1.0), (B, 1.0), (C, 0.0), (D, 0.0))
+    pairs = make_pairs(candidates, margin=0.0, most_per_state=2)
+    assert names(pairs) == [("a", "c"), ("b", "d")]
+
+
 def test_two_trajectories_that_meet() -> None:
     """They share the first two states; at the second they part, and one of them wins."""
     won = trajectory(Did("a", "0"), Did("b", "1"), Did("c", "2"), success=True)

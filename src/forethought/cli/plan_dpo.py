@@ -1,0 +1,49 @@
+"""What `train dpo` will do, before it does it."""
+
+from itertools import chain, islice
+from pathlib import Path
+
+from forethought.config_dpo import DPOConfig
+from forethought.rollouts.scripted import play, random_answer
+from forethought.rollouts.store import read_shard, read_shards
+from forethought.rollouts.world import World
+from forethought.types import Step
+
+_SAMPLE_STEPS = 64
+"""Steps from which the length of prompts is judged."""
+
+
+def dpo_work(config: DPOConfig, world: World) -> tuple[list[str], list[Step]]:
+    """The work, one line each, and steps whose prompts are like those of the run.
+
+    Raises:
+        ForethoughtError: stored trajectories that are not there, or damaged.
+    """
+    how = f"objective   {config.objective}, β {config.beta:g}"
+    if config.consistency_coefficient:
+        how += f", κ {config.consistency_coefficient:g}"
+    if config.data is not None:
+        path = Path(config.data)
+        stored = read_shards(path) if path.is_dir() else read_shard(path)
+        sample = list(islice(chain.from_iterable(t.steps for t in stored), _SAMPLE_STEPS))
+        return [
+            how,
+            f"pairs       those that match in {config.data}, {config.epochs} passes over all "
+            f"of them, {config.batch_size} per update",
+        ], sample
+    environment = world.factory()
+    try:
+        episodes = play(world.id, environment, world.prompter, random_answer(0), range(2**31))
+        sample = list(islice(chain.from_iterable(t.steps for t in episodes), _SAMPLE_STEPS))
+    finally:
+        environment.close()
+    rollout, iterations = config.rollout, config.iterations
+    return [
+        how,
+        f"steps       {iterations * rollout.steps_per_iteration:,} of the environment or a little "
+        f"more, for episodes are whole: {iterations} iterations of {rollout.steps_per_iteration}, "
+        f"in {rollout.slots} slots",
+        f"pairs       {config.pairing}, at most {config.pairs_per_iteration} per iteration",
+        f"updates     at most {iterations * config.updates_per_iteration:,}: "
+        f"{config.updates_per_iteration} per iteration, of {config.batch_size} pairs each",
+    ], sample

@@ -1,0 +1,301 @@
+"""Step-wise preference optimisation of thoughts and actions (InteractiveCOT).
+
+One iteration: act, pair, improve. Equation numbers are the paper's. Two answers to one prompt
+are compared by how the episode went on from there; the reference is the model that the run
+started from.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from forethought.config_dpo import DPOConfig
+from forethought.errors import OffPolicyError
+from forethought.losses.preference.action_consistency import action_consistency_loss
+from forethought.policies.actor_critic import Scores
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.reference import Reference, load_reference, start_reference
+from forethought.rollouts.collector import Collected
+from forethought.targets.pairs import Pair
+from forethought.training.objectives import objective
+from forethought.training.optim import Updater
+from forethought.training.pair_samples import (
+    PairSample,
+    answers_of,
+    lay_out_pairs,
+    plan_pairs,
+    to_pair_sample,
+)
+from forethought.training.pairing import Collectors, Gathered, gather, make_collectors, stored_pairs
+from forethought.training.run import Existing, Run, advance, open_run
+from forethought.training.start import start
+from forethought.training.summary import Stopwatch, summarise_actions, summarise_collection
+from forethought.types import Measure
+
+RATIO_TOLERANCE = 1e-3
+"""In fp32, before the first update of an iteration, every token's ratio is 1 within this."""
+
+
+class Learner(NamedTuple):
+    """What every part of an iteration works with."""
+
+    policy: HuggingFacePolicy
+    updater: Updater
+    reference: Reference
+    config: DPOConfig
+    run: Run
+
+
+class Statistics(NamedTuple):
+    """Of one iteration's updates, averaged over them."""
+
+    preference_loss: float
+    action_consistency: float
+    preference_accuracy: float
+    preference_margin: float
+    winner_log_ratio: float
+    loser_log_ratio: float
+    winner_action_probability: float
+    loser_action_probability: float
+    gradient_norm: float
+
+
+class Known(NamedTuple):
+    """Of an iteration's pairs, before the first update."""
+
+    samples: list[PairSample]
+    deviation: float
+    """Largest |ratio - 1| between sampled and recomputed."""
+    reference_point: float
+    """KTO's: the mean log-ratio of the answers, nats, at least 0."""
+
+
+def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
+    """Trains, and returns the run folder.
+
+    Raises:
+        ForethoughtError: whatever a person can mend; `OffPolicyError` if sampled and
+            recomputed log-probs differ.
+    """
+    with open_run(config, existing) as run:
+        slots = run.share_of(config.rollout.slots, "rollout.slots")
+        world, policy = start(config, run, slots=slots, critic=False)
+        folder = run.checkpoint
+        reference = load_reference(policy, folder) if folder else start_reference(policy)
+        stored = stored_pairs(config, run) if config.data is not None else None
+        total = config.iterations * updates_in_an_iteration(config, stored, run)
+        updater = run.make_updater(policy, config.optimizer, total_steps=total)
+        learner = Learner(policy, updater, reference, config, run)
+        per_iteration = 1 if stored is not None else config.rollout.steps_per_iteration
+        bar = run.bar("dpo", config.iterations * per_iteration)
+        bar.update(run.steps_done * per_iteration)
+        with world.runner(slots if stored is None else 1, config.environment.workers) as runner:
+            collectors = make_collectors(config, policy, world, runner, run, partial(advance, bar))
+            for iteration in range(run.steps_done, config.iterations):
+                watch = Stopwatch()
+                gathered = act(collectors, stored, learner, iteration)
+                watch.lap("collect_s")
+                known = ask_reference(draw(gathered.pairs, learner, iteration), learner)
+                watch.lap("reference_s")
+                statistics = improve(known, learner, iteration)
+                watch.lap("update_s")
+                run.record(
+                    iteration + 1, summarise(gathered, known, statistics, learner), watch.laps
+                )
+                if stored is None:
+                    run.keep(gathered.collected.trajectories, iteration + 1)
+                else:
+                    bar.update()
+                if config.refresh_every and (iteration + 1) % config.refresh_every == 0:
+                    reference.refresh()
+                is_last = iteration + 1 == config.iterations
+                if is_last or (iteration + 1) % config.checkpoint_every == 0:
+                    cursors = collectors.whole.cursors() if stored is None else ()
+                    run.save(
+                        policy, updater, step=iteration + 1, cursors=cursors, reference=reference
+                    )
+        bar.close()
+        return run.folder.path
+
+
+def updates_in_an_iteration(config: DPOConfig, stored: list[Pair] | None, run: Run) -> int:
+    """Optimiser steps, at most; what the schedule of the learning rate counts in."""
+    if stored is None:
+        return config.updates_per_iteration
+    pairs = sum(run.gather([len(stored)]))
+    return -(-pairs // config.batch_size)
+
+
+def act(
+    collectors: Collectors, stored: list[Pair] | None, learner: Learner, iteration: int
+) -> Gathered:
+    """This iteration's pairs: played, or those that were stored."""
+    if stored is not None:
+        return Gathered(Collected([], []), stored)
+    return gather(collectors, learner.config, learner.run, iteration)
+
+
+def draw(pairs: Sequence[Pair], learner: Learner, iteration: int) -> list[Pair]:
+    """At most so many pairs of all processes as the settings allow, drawn uniformly."""
+    config, run = learner.config, learner.run
+    if config.data is not None:
+        return list(pairs)
+    total, first = sum(run.gather([len(pairs)])), run.offset(len(pairs))
+    order = np.random.default_rng([config.seed, iteration, 1]).permutation(total)
+    chosen = sorted(order[: config.pairs_per_iteration])
+    return [pairs[index - first] for index in chosen if first <= index < first + len(pairs)]
+
+
+def ask_reference(pairs: Sequence[Pair], learner: Learner) -> Known:
+    """Scores the answers as the reference would have given them, and as the policy did.
+
+    Raises:
+        OffPolicyError: the policy's own log-probs in fp32 are not those that were sampled:
+            prompt, image, ids or weights are not those of the rollout.
+    """
+    policy, _, reference, config, run = learner
+    samples = [to_pair_sample(pair, policy) for pair in pairs]
+    policy.module.eval()
+    largest, ratios = 0.0, 0.0
+    for indices in plan_pairs(samples, config.compute.micro_batch_tokens):
+        chosen = [samples[index] for index in indices]
+        layout = lay_out_pairs(chosen, policy.encoder, policy.device)
+        with torch.no_grad(), run.accelerator.autocast():
+            own: Scores = learner.updater.module(
+                layout.tokens, temperature=config.rollout.temperature
+            )
+            with reference.in_place():
+                theirs: Scores = learner.updater.module(
+                    layout.tokens, temperature=config.rollout.temperature
+                )
+        if config.data is None:
+            largest = max(largest, deviation(own, layout.tokens.mask_BT, chosen))
+        sides = [answers_of(scores, layout) for scores in (own, theirs)]
+        ratios += sum(
+            float((mine.logprobs - other.logprobs).sum())
+            for mine, other in zip(*sides, strict=True)
+        )
+        for position, index in enumerate(indices):
+            samples[index] = PairSample(
+                *(
+                    sample._replace(
+                        reference_thoughts=float(answers.thoughts_P[position]),
+                        reference_action=float(answers.action_P[position]),
+                    )
+                    for sample, answers in zip(samples[index], sides[1], strict=True)
+                )
+            )
+    largest = max(run.gather([largest]))
+    if config.compute.precision == "fp32" and largest > RATIO_TOLERANCE:
+        raise OffPolicyError(
+            f"before the first update a ratio is off 1 by {largest:.2g} — expected at most "
+            f"{RATIO_TOLERANCE:g}: the recomputed log-probs are not those that were sampled"
+        )
+    count = 2 * sum(run.gather([len(samples)]))
+    return Known(samples, largest, max(0.0, sum(run.gather([ratios])) / max(count, 1)))
+
+
+def deviation(scores: Scores, mask_BT: Tensor, pairs: Sequence[PairSample]) -> float:
+    """The largest |ratio - 1| of a token, between its log-probs now and as sampled."""
+    sampled = [answer.sampled_logprobs for pair in pairs for answer in pair]
+    flat = torch.tensor([logprob for row in sampled for logprob in row])
+    return float((scores.logprobs_BT[mask_BT].cpu() - flat).expm1().abs().max())
+
+
+def improve(known: Known, learner: Learner, iteration: int) -> Statistics:
+    """Epochs of optimiser steps over shuffled batches of pairs; none where there are no pairs.
+
+    Batches are drawn from the pairs of all processes; each process does its own ones.
+    """
+    policy, updater, _, config, run = learner
+    policy.module.without_dropout()
+    samples = known.samples
+    count, first = sum(run.gather([len(samples)])), run.offset(len(samples))
+    if count == 0:
+        return Statistics(*[float("nan")] * len(Statistics._fields))
+    totals = torch.zeros(len(Statistics._fields) - 1)
+    norms: list[float] = []
+    batches = -(-count // config.batch_size)
+    nominal = config.passes * batches if config.data is not None else config.updates_per_iteration
+    for epoch in range(config.passes):
+        order = np.random.default_rng([config.seed, iteration, 2, epoch]).permutation(count)
+        for batch in np.array_split(order, batches):
+            mine = [samples[i - first] for i in batch if first <= i < first + len(samples)]
+            done = len(norms) / (config.passes * batches)
+            norms.append(
+                updater.step(
+                    micro_losses(mine, len(batch), known.reference_point, totals, learner),
+                    position=(iteration + done) * nominal,
+                )
+            )
+    policy.weights_changed()
+    means = run.sum(totals) / len(norms)
+    return Statistics(*means.tolist(), gradient_norm=float(np.mean(norms)))
+
+
+def micro_losses(
+    samples: Sequence[PairSample],
+    whole: int,
+    reference_point: float,
+    totals: Tensor,
+    learner: Learner,
+) -> list[Callable[[], Tensor]]:
+    """One function per micro-batch, giving its part of the global batch's loss.
+
+    Args:
+        samples: this process's part of the batch.
+        whole: pairs in the global batch.
+        reference_point: KTO's, nats.
+        totals: the parts' statistics are added to it, in the order of `Statistics`.
+    """
+    policy, updater, _, config, run = learner
+
+    def part(indices: Sequence[int]) -> Tensor:
+        chosen = [samples[index] for index in indices]
+        layout = lay_out_pairs(chosen, policy.encoder, policy.device)
+        with run.accelerator.autocast():
+            scores: Scores = updater.module(layout.tokens, temperature=config.rollout.temperature)
+        winners, losers = answers_of(scores, layout)
+        ranked = objective(winners, losers, config, reference_point)
+        consistency = action_consistency_loss(
+            action_P=winners.action_P, reference_action_P=winners.reference_action_P
+        )
+        share = len(indices) / whole
+        statistics = [
+            ranked.loss,
+            consistency,
+            (ranked.margins_P > 0).float().mean(),
+            ranked.margins_P.mean(),
+            winners.log_ratios.mean(),
+            losers.log_ratios.mean(),
+            winners.action_P.exp().mean(),
+            losers.action_P.exp().mean(),
+        ]
+        totals.add_(share * torch.stack(statistics).detach().cpu())
+        return share * (ranked.loss + config.consistency_coefficient * consistency)
+
+    return [
+        partial(part, indices) for indices in plan_pairs(samples, config.compute.micro_batch_tokens)
+    ]
+
+
+def summarise(
+    gathered: Gathered, known: Known, statistics: Statistics, learner: Learner
+) -> list[Measure]:
+    """An iteration as numbers for the log."""
+    run, is_played = learner.run, learner.config.data is None
+    margins = run.gather([pair.margin for pair in gathered.pairs])
+    return [
+        *(summarise_collection(gathered.collected, run) if is_played else []),
+        *(summarise_actions(gathered.collected, run) if is_played else []),
+        Measure("pairs", len(margins)),
+        Measure("pairs_used", sum(run.gather([len(known.samples)]))),
+        Measure("score_margin", float(np.mean(margins)) if margins else float("nan")),
+        *(Measure(name, value) for name, value in statistics._asdict().items()),
+        *([Measure("first_ratio_deviation", known.deviation)] if is_played else []),
+    ]

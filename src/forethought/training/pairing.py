@@ -1,0 +1,247 @@
+"""What an iteration of preference optimisation plays, and the pairs that it finds in it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forethought.config_dpo import DPOConfig
+from forethought.environments.vector import Runner
+from forethought.errors import ConfigError
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.rollouts.collector import AnswerSettings, Collected, Collector
+from forethought.rollouts.seeding import Split
+from forethought.rollouts.slot import Start
+from forethought.rollouts.store import read_shard, read_shards
+from forethought.rollouts.world import World
+from forethought.targets.pairs import Candidate, Pair, candidates_of, make_pairs
+from forethought.targets.preference import trajectory_scores
+from forethought.targets.search import SearchTree
+from forethought.training.run import Run
+from forethought.types import Trajectory
+
+_BRANCHES = 1 << 48
+"""Where the numbers of episodes that begin in the middle of another one begin."""
+
+
+class Collectors(NamedTuple):
+    """Two hands on the same slots, one at a time."""
+
+    whole: Collector
+    """Plays episodes of the training split from their beginning."""
+    branches: Collector
+    """Plays from states in the middle of them."""
+
+
+class Gathered(NamedTuple):
+    """Of one iteration and process."""
+
+    collected: Collected
+    """Everything that was played; its episodes are those played from their beginning."""
+    pairs: list[Pair]
+
+
+class _Root(NamedTuple):
+    """A state that an episode passed."""
+
+    trajectory: Trajectory
+    scores_T: NDArray[np.float64]
+    at: int
+    """The step that was taken in it."""
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """That lead there from the start of the episode."""
+        return tuple(step.action.action for step in self.trajectory.steps[: self.at])
+
+    @property
+    def progress(self) -> float:
+        """Share of the goal that was met there."""
+        return (self.trajectory.steps[self.at - 1].progress or 0.0) if self.at else 0.0
+
+
+def make_collectors(
+    config: DPOConfig,
+    policy: HuggingFacePolicy,
+    world: World,
+    runner: Runner,
+    run: Run,
+    on_step: Callable[[int], object],
+) -> Collectors:
+    """Slots that play training episodes, and the same slots for what branches off them."""
+    rollout = config.rollout
+    make = partial(
+        Collector,
+        environment_id=world.id,
+        runner=runner,
+        policy=policy,
+        prompter=world.prompter,
+        settings=AnswerSettings(rollout.max_new_tokens, rollout.temperature, rollout.on_invalid),
+        split=Split.TRAINING,
+        run_seed=config.seed,
+        on_step=partial(on_step, run.processes),
+    )
+    whole = make(
+        group_size=config.group_size if config.pairing == "matched" else 1,
+        first_slot=runner.slots * run.process,
+        total_slots=rollout.slots,
+    )
+    if run.progress is not None and config.data is None:
+        whole.restore(run.progress.cursors[run.process])
+    return Collectors(whole, make())
+
+
+def gather(collectors: Collectors, config: DPOConfig, run: Run, iteration: int) -> Gathered:
+    """Plays whole rounds until all processes together have an iteration's steps.
+
+    Nothing is cut or left over, so the iteration ends some steps late.
+    """
+    everything = Gathered(Collected([], []), [])
+    numbers = _numbers(run, iteration)
+    candidates: list[Candidate] = []
+    steps = 0
+    turn = 0
+    while steps < config.rollout.steps_per_iteration:
+        collected = collectors.whole.collect_round()
+        choice = np.random.default_rng([config.seed, iteration, turn, run.process])
+        roots = _scored(collected.trajectories, config)
+        branched: list[Trajectory] = []
+        if config.pairing == "matched":
+            candidates += chain.from_iterable(candidates_of(t, s) for t, s in roots)
+        elif config.pairing == "branch":
+            chosen = _choose(roots, _most_branched(config, run), choice)
+            branched = _branch(chosen, collectors.branches, config, numbers, candidates)
+        else:
+            chosen = [_Root(t, s, int(choice.integers(len(t.steps)))) for t, s in roots]
+            branched = _search(chosen, collectors.branches, config, numbers, candidates)
+        everything.collected.trajectories.extend([*collected.trajectories, *branched])
+        everything.collected.episodes.extend(collected.episodes)
+        played = [len(t.steps) for t in (*collected.trajectories, *branched)]
+        steps += sum(run.gather(played))
+        turn += 1
+    everything.pairs.extend(
+        make_pairs(candidates, margin=config.margin, most_per_state=config.pairs_per_state)
+    )
+    return everything
+
+
+def stored_pairs(config: DPOConfig, run: Run) -> list[Pair]:
+    """This process's part of the pairs in stored trajectories.
+
+    Raises:
+        ConfigError: there are none.
+        StorageError: nothing is stored there, or it is damaged.
+    """
+    assert config.data is not None
+    path = Path(config.data)
+    trajectories = read_shards(path) if path.is_dir() else read_shard(path)
+    whole = [t for t in trajectories if t.is_finished]
+    candidates = chain.from_iterable(candidates_of(t, s) for t, s in _scored(whole, config))
+    pairs = make_pairs(candidates, margin=config.margin, most_per_state=config.pairs_per_state)
+    if not pairs:
+        raise ConfigError(
+            f"data: {path} holds no two answers in the same state at the same step of which one "
+            "went better — expected several episodes of each game, or a lower margin"
+        )
+    return pairs[run.process :: run.processes]
+
+
+def _scored(
+    trajectories: Sequence[Trajectory], config: DPOConfig
+) -> list[tuple[Trajectory, NDArray[np.float64]]]:
+    """Episodes that the world brought to their end, with what each step was worth."""
+    return [
+        (t, trajectory_scores(t, score=config.score, gamma=config.gamma))
+        for t in trajectories
+        if t.failure is None
+    ]
+
+
+def _most_branched(config: DPOConfig, run: Run) -> int:
+    """States of one round that are branched: as many as their branches fill the slots."""
+    return max(1, config.rollout.slots // run.processes // (config.branches - 1))
+
+
+def _choose(
+    scored: Sequence[tuple[Trajectory, NDArray[np.float64]]],
+    count: int,
+    choice: np.random.Generator,
+) -> list[_Root]:
+    """States that were passed, drawn uniformly, none twice."""
+    passed = [(n, at) for n, (t, _) in enumerate(scored) for at in range(len(t.steps))]
+    drawn = choice.permutation(len(passed))[:count]
+    return [_Root(*scored[passed[index][0]], passed[index][1]) for index in sorted(drawn)]
+
+
+def _branch(
+    roots: Sequence[_Root],
+    collector: Collector,
+    config: DPOConfig,
+    numbers: Iterator[int],
+    candidates: list[Candidate],
+) -> list[Trajectory]:
+    """Answers again in these states, and plays each answer to the end."""
+    starts = [
+        Start(next(numbers), root.trajectory.seed, root.actions)
+        for root in roots
+        for _ in range(config.branches - 1)
+    ]
+    played = collector.collect_from(starts)
+    candidates += [candidates_of(root.trajectory, root.scores_T)[root.at] for root in roots]
+    for index, trajectory in enumerate(played):
+        if trajectory.failure is None:
+            root = roots[index // (config.branches - 1)]
+            scores_T = _scores_from(trajectory, root.progress, config)
+            candidates.append(candidates_of(trajectory, scores_T)[0])
+    return played
+
+
+def _search(
+    roots: Sequence[_Root],
+    collector: Collector,
+    config: DPOConfig,
+    numbers: Iterator[int],
+    candidates: list[Candidate],
+) -> list[Trajectory]:
+    """Grows a tree from each of these states, all of them one episode at a time."""
+    trees = [
+        SearchTree(
+            root.trajectory,
+            root.scores_T,
+            at=root.at,
+            prefix=root.actions,
+            width=config.branches,
+            exploration=config.exploration,
+            gamma=config.gamma,
+        )
+        for root in roots
+    ]
+    everything: list[Trajectory] = []
+    for _ in range(config.simulations):
+        growing = [(tree, node) for tree in trees if (node := tree.select()) is not None]
+        starts = [Start(next(numbers), tree.seed, node.actions) for tree, node in growing]
+        played = collector.collect_from(starts)
+        for (tree, node), trajectory in zip(growing, played, strict=True):
+            known = trajectory.failure is None
+            scores_T = _scores_from(trajectory, node.progress, config) if known else np.zeros(0)
+            tree.add(trajectory, scores_T)
+        everything += played
+    candidates += chain.from_iterable(tree.candidates() for tree in trees)
+    return everything
+
+
+def _scores_from(trajectory: Trajectory, progress: float, config: DPOConfig) -> NDArray[np.float64]:
+    return trajectory_scores(
+        trajectory, score=config.score, gamma=config.gamma, progress_before=progress
+    )
+
+
+def _numbers(run: Run, iteration: int) -> Iterator[int]:
+    """Of episodes from the middle: unlike those of any other iteration or process, so that
+    their answers are drawn apart."""
+    first = _BRANCHES + (iteration << 28) + (run.process << 20)
+    yield from range(first, first + (1 << 20))
