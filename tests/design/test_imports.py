@@ -45,6 +45,7 @@ ROOMS: dict[str, set[str]] = {
         *("types", "errors", *SETTINGS),
         *("environments", "prompts", "policies", "rollouts"),
     },
+    "serving": {"types", "errors", *SETTINGS, "policies"},
     "data": {
         *("types", "errors", "durable", *SETTINGS),
         *("targets", "prompts", "policies", "rollouts", "evaluation"),
@@ -60,7 +61,8 @@ ROOMS: dict[str, set[str]] = {
     "studies": {"errors", *SETTINGS, "config_file", "runs", "evaluation", "reports"},
     "cli": {
         *("types", "errors", *SETTINGS, "config_file", "environments", "targets", "policies"),
-        *("rollouts", "runs", "training", "evaluation", "data", "reports", "bench", "studies"),
+        *("rollouts", "runs", "training", "evaluation", "serving", "data"),
+        *("reports", "bench", "studies"),
     },
 }
 """From the ground floor up: a room may import those that stand above it in this table, and

@@ -100,6 +100,11 @@ COMMANDS = (
         "forethought.cli.study:study",
         "Train configurations × seeds, and write one table with intervals.",
     ),
+    Command(
+        "serve",
+        "forethought.cli.serve:serve",
+        "Serve a trained policy by the chat-completions protocol.",
+    ),
     Command("play", "forethought.cli.play:play", "Play a world yourself, in this terminal."),
     Command("envs", "forethought.cli.envs:envs", "List all worlds."),
     Command(

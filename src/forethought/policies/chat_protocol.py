@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from forethought.policies.chat_messages import ProtocolError, read_messages, write_messages
 from forethought.types import FinishReason, Message
@@ -57,6 +57,15 @@ class ChatAnswer:
     prompt_tokens: int | None
     """None where the server does not count."""
     completion_tokens: int | None
+
+
+class Envelope(NamedTuple):
+    """What stands around an answer."""
+
+    request_id: str
+    model: str
+    created_s: int
+    """Since 1970 (UTC)."""
 
 
 # The client's side
@@ -142,9 +151,9 @@ def read_request(body: bytes) -> ChatRequest:
     return request
 
 
-def write_answer(answer: ChatAnswer, *, request_id: str, model: str, created_s: int) -> bytes:
+def write_answer(answer: ChatAnswer, envelope: Envelope) -> bytes:
     """The body of an answer."""
-    content = _envelope("chat.completion", request_id, model, created_s) | {
+    content = _envelope("chat.completion", envelope) | {
         "choices": [
             {
                 "index": 0,
@@ -157,16 +166,14 @@ def write_answer(answer: ChatAnswer, *, request_id: str, model: str, created_s: 
     return json.dumps(content).encode("ascii")
 
 
-def write_events(
-    answer: ChatAnswer, *, request_id: str, model: str, created_s: int
-) -> Iterator[bytes]:
+def write_events(answer: ChatAnswer, envelope: Envelope) -> Iterator[bytes]:
     """An answer as server-sent events: all of its text in one, how it ended, and `[DONE]`."""
-    envelope = _envelope("chat.completion.chunk", request_id, model, created_s)
+    common = _envelope("chat.completion.chunk", envelope)
     said = {"role": "assistant", "content": answer.text}
     parts = ((said, None), ({}, str(answer.finish_reason)))
     for delta, reason in parts:
         choice = {"index": 0, "delta": delta, "finish_reason": reason}
-        yield b"data: " + json.dumps(envelope | {"choices": [choice]}).encode("ascii") + b"\n\n"
+        yield b"data: " + json.dumps(common | {"choices": [choice]}).encode("ascii") + b"\n\n"
     yield b"data: [DONE]\n\n"
 
 
@@ -234,8 +241,13 @@ def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _envelope(kind: str, request_id: str, model: str, created_s: int) -> dict[str, Any]:
-    return {"id": request_id, "object": kind, "created": created_s, "model": model}
+def _envelope(kind: str, envelope: Envelope) -> dict[str, Any]:
+    return {
+        "id": envelope.request_id,
+        "object": kind,
+        "created": envelope.created_s,
+        "model": envelope.model,
+    }
 
 
 def _usage(answer: ChatAnswer) -> dict[str, int]:

@@ -65,6 +65,16 @@ class HuggingFacePolicy:
     def prompt(self, messages: Sequence[Message]) -> Prompt:
         return self.encoder.encode(messages)
 
+    def require_room(self, prompt: Prompt, max_new_tokens: int) -> None:
+        """For prompts of strangers, before they are submitted.
+
+        Raises:
+            PolicyError: with its answer, it is longer than what the model can read.
+        """
+        longest = len(prompt.token_ids) + max_new_tokens
+        self.encoder.limits.require_positions(longest)
+        self.encoder.limits.require_plain_attention(longest)
+
     def submit(self, request: GenerationRequest) -> None:
         if self._loop is None:
             self.module.eval()

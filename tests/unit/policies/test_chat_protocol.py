@@ -8,6 +8,7 @@ from forethought.policies.chat_messages import ProtocolError
 from forethought.policies.chat_protocol import (
     ChatAnswer,
     ChatRequest,
+    Envelope,
     read_answer,
     read_error,
     read_request,
@@ -47,12 +48,12 @@ def test_what_is_none_is_left_to_the_server() -> None:
 
 
 def test_an_answer_comes_back_as_it_was() -> None:
-    written = write_answer(ANSWER, request_id="x", model="m", created_s=0)
+    written = write_answer(ANSWER, Envelope("x", "m", 0))
     assert read_answer(written) == ANSWER
 
 
 def test_events_hold_the_whole_answer() -> None:
-    events = list(write_events(ANSWER, request_id="x", model="m", created_s=0))
+    events = list(write_events(ANSWER, Envelope("x", "m", 0)))
     assert all(event.startswith(b"data: ") and event.endswith(b"\n\n") for event in events)
     assert events[-1] == b"data: [DONE]\n\n"
     choices = [json.loads(event[6:])["choices"][0] for event in events[:-1]]

@@ -1,0 +1,107 @@
+"""`forethought serve RUN`."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from forethought.cli.libraries import load_quietly
+from forethought.cli.models import find_source
+from forethought.config_parts import require
+from forethought.errors import PolicyError
+from forethought.serving.server import Limits
+
+
+@dataclass(frozen=True)
+class Serve:
+    """Which policy is served, where, and what clients may ask of it."""
+
+    run: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")]
+    """A run folder (its newest checkpoint), one of its checkpoints, a folder of
+    `save_pretrained`, or a hub id."""
+
+    name: str | None = None
+    """The model's name for clients; by default RUN as it was typed."""
+
+    host: str = "127.0.0.1"
+    """Address to listen at. The default is heard on this machine alone; 0.0.0.0 is heard by
+    the whole network, which needs no key to ask."""
+
+    port: int = 8000
+    """0 takes a free one, which is printed."""
+
+    max_new_tokens: int = 1024
+    """Longest answer that may be asked for; also that of requests that ask for none."""
+
+    slots: int = 16
+    """Answers that are generated at a time."""
+
+    concurrency: int = 64
+    """Requests that are answered or wait for it; more are sent away (429)."""
+
+    request_mib: int = 8
+    """Size of a request, pictures included."""
+
+    timeout_s: float = 120.0
+    """Time for an answer (504 behind it), and for a request to come in."""
+
+    seed: int = 0
+    """Of sampled answers whose requests name none."""
+
+    threads: int | None = None
+    """CPU threads of PyTorch; by default as many as this process may use."""
+
+    def __post_init__(self) -> None:
+        for field in ("max_new_tokens", "slots", "concurrency", "request_mib"):
+            require(getattr(self, field) >= 1, field, getattr(self, field), "1 or more")
+        require(0 <= self.port < 2**16, "port", self.port, "0 to 65535")
+        require(self.timeout_s > 0, "timeout_s", self.timeout_s, "above 0")
+        require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
+
+
+def serve(settings: Serve) -> None:
+    """Serve a trained policy by the chat-completions protocol, for any client.
+
+    POST /v1/chat/completions honours messages (text, and one picture each as a data URL),
+    temperature (0 takes the most likely token), max_tokens, seed and stream; GET /v1/models
+    lists the model. Requests that come together are answered together. Ctrl-C ends it.
+
+    Examples:
+      forethought serve runs/ppo
+      forethought serve runs/ppo --name player --port 9000 --max-new-tokens 256
+      OPENAI_BASE_URL=http://127.0.0.1:9000/v1 forethought evaluate api:player \\
+          --environment.id Bandit
+    """
+    source = find_source(settings.run)
+    if source.is_api:
+        raise PolicyError(f"{settings.run} is served already — name a run or a model's folder")
+    load_quietly(threads=settings.threads)
+    from forethought.policies.cnn import is_cnn
+    from forethought.policies.huggingface import load_policy
+    from forethought.serving.engine import Engine
+    from forethought.serving.server import serving
+
+    if is_cnn(Path(source.model)):
+        raise PolicyError(f"{settings.run} has no words — serve a language model")
+    policy = load_policy(source.model, slots=settings.slots)
+    engine = Engine(policy, policy.require_room, seed=settings.seed)
+    name = settings.name or settings.run.rstrip("/")
+    limits = Limits(
+        request_bytes=settings.request_mib * 2**20,
+        concurrency=settings.concurrency,
+        timeout_s=settings.timeout_s,
+        max_new_tokens=settings.max_new_tokens,
+    )
+    try:
+        with serving(
+            engine, model=name, host=settings.host, port=settings.port, limits=limits
+        ) as url:
+            print(f"serving {name} at {url}", flush=True)
+            print(f"try: OPENAI_BASE_URL={url} forethought evaluate api:{name}", file=sys.stderr)
+            engine.wait()
+    except OSError as error:
+        engine.stop()
+        where = f"{settings.host}:{settings.port}"
+        raise PolicyError(f"{where}: cannot listen: {error.strerror or error}") from error

@@ -1,0 +1,238 @@
+"""The HTTP server: what it answers, and what it refuses."""
+
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+from forethought.policies.chat_messages import write_messages
+from forethought.policies.chat_protocol import read_answer
+from forethought.serving.engine import Engine
+from forethought.serving.server import Limits, serving
+from forethought.types import Message
+from tests.unit.serving.policy import EchoPolicy, at_most_ten_tokens
+
+LIMITS = Limits(request_bytes=4000, concurrency=2, timeout_s=5.0, max_new_tokens=5)
+JSON = {"Content-Type": "application/json"}
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def message(self) -> str:
+        return json.loads(self.body)["error"]["message"]
+
+
+class Served(NamedTuple):
+    url: str
+    policy: EchoPolicy
+
+    def send(
+        self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
+    ) -> Answer:
+        address = urlsplit(self.url)
+        with closing(http.client.HTTPConnection(address.hostname or "", address.port)) as line:
+            line.request(method, path, body, JSON if headers is None else headers)
+            response = line.getresponse()
+            return Answer(response.status, dict(response.headers), response.read())
+
+    def chat(self, text: str = "hello", **fields: Any) -> Answer:
+        content = {"model": "m", "messages": [{"role": "user", "content": text}]} | fields
+        return self.send("POST", "/v1/chat/completions", json.dumps(content).encode())
+
+
+def serve(limits: Limits) -> Generator[Served]:
+    policy = EchoPolicy()
+    engine = Engine(policy, at_most_ten_tokens, seed=0)
+    with serving(engine, model="m", host="127.0.0.1", port=0, limits=limits) as url:
+        yield Served(url, policy)
+        policy.let_go.set()
+    engine.stop()
+
+
+@pytest.fixture
+def served() -> Generator[Served]:
+    yield from serve(LIMITS)
+
+
+@pytest.fixture
+def hasty() -> Generator[Served]:
+    """A server without patience."""
+    yield from serve(replace(LIMITS, timeout_s=0.2))
+
+
+def test_a_chat(served: Served) -> None:
+    answer = served.chat("hello", max_tokens=3, temperature=0, seed=4)
+    assert answer.status == 200
+    assert read_answer(answer.body).text == "hel"
+    content = json.loads(answer.body)
+    assert (content["object"], content["model"]) == ("chat.completion", "m")
+    assert content["usage"] == {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8}
+    (request,) = served.policy.requests
+    assert (request.max_new_tokens, request.temperature, request.seed) == (3, 0.0, 4)
+
+
+def test_a_request_that_asks_for_no_length_gets_the_longest(served: Served) -> None:
+    assert read_answer(served.chat("hello").body).text == "hello"
+    assert served.policy.requests[0].max_new_tokens == 5
+
+
+def test_events(served: Served) -> None:
+    answer = served.chat("hello", stream=True)
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "text/event-stream")
+    first, last, done, rest = answer.body.split(b"\n\n")
+    assert (done, rest) == (b"data: [DONE]", b"")
+    said = json.loads(first.removeprefix(b"data: "))["choices"][0]["delta"]
+    assert said == {"role": "assistant", "content": "hello"}
+    assert json.loads(last.removeprefix(b"data: "))["choices"][0]["finish_reason"] == "stop"
+
+
+def test_pictures_come_pixel_for_pixel(served: Served) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (6, 5, 3), dtype=np.uint8)
+    served.chat(messages=write_messages((Message("user", "see", pixels),)))
+    (message,) = served.policy.requests[0].prompt.messages
+    assert message.image is not None
+    assert np.array_equal(message.image, pixels)
+
+
+def test_models(served: Served) -> None:
+    answer = served.send("GET", "/v1/models")
+    assert answer.status == 200
+    assert [model["id"] for model in json.loads(answer.body)["data"]] == ["m"]
+
+
+def test_a_connection_serves_several_requests(served: Served) -> None:
+    address = urlsplit(served.url)
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "a"}]})
+    with closing(http.client.HTTPConnection(address.hostname or "", address.port)) as line:
+        for _ in range(3):
+            line.request("POST", "/v1/chat/completions", body, JSON)
+            assert line.getresponse().read()
+            assert line.sock is not None
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "message"),
+    [
+        ({"model": "other"}, 404, "model 'other' is not served — known: m"),
+        ({"messages": []}, 400, "messages is [] — expected a list of at least one"),
+        ({"max_tokens": 6}, 400, "max_tokens is 6 — expected 5 at most"),
+        ({"temperature": -1}, 400, "temperature is -1 — expected a number from 0 to 100"),
+        ({"n": 3}, 400, "n is not supported — leave it out"),
+        ({"text": "abcdefgh"}, 400, "prompt and answer have more than 10 tokens"),
+    ],
+)
+def test_a_request_that_cannot_be_answered(
+    served: Served, fields: dict[str, Any], status: int, message: str
+) -> None:
+    answer = served.chat(**fields)
+    assert (answer.status, answer.message) == (status, message)
+    assert served.chat("hello").status == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "headers", "status"),
+    [
+        ("GET", "/", b"", None, 404),
+        ("GET", "/v1/chat/completions", b"", None, 404),
+        ("POST", "/v1/models", b"{}", None, 404),
+        ("POST", "/v1/chat/completions", b"{", None, 400),
+        ("POST", "/v1/chat/completions", b"{}", {"Content-Type": "text/plain"}, 415),
+        ("POST", "/v1/chat/completions", b"{}", {}, 415),
+        ("PUT", "/v1/models", b"{}", None, 501),
+        ("GET", "/v1/models", b"", {"Host": "evil.example:8000"}, 403),
+        ("GET", "/v1/models", b"", {"Host": "localhost:8000"}, 200),
+        ("GET", "/v1/models", b"", {"Host": "[::1]:8000"}, 200),
+    ],
+)
+def test_what_is_no_chat(
+    served: Served, method: str, path: str, body: bytes, headers: dict[str, str] | None, status: int
+) -> None:
+    assert served.send(method, path, body, headers).status == status
+
+
+def raw(served: Served, text: str) -> bytes:
+    """Sends bytes as they are, and reads what comes back to its end."""
+    address = urlsplit(served.url)
+    with socket.create_connection((address.hostname or "", address.port or 0), 10) as line:
+        line.sendall(text.replace("\n", "\r\n").encode())
+        return b"".join(iter(lambda: line.recv(4096), b""))
+
+
+HEAD = "POST /v1/chat/completions HTTP/1.1\nHost: localhost\nContent-Type: application/json\n"
+
+
+@pytest.mark.parametrize(
+    ("rest", "status"),
+    [
+        ("Content-Length: 4001\n\n", 413),
+        ("Content-Length: 99999999999999999999\n\n", 413),
+        ("Content-Length: -1\n\n", 411),
+        ("Content-Length: x\n\n", 411),
+        ("\n", 411),
+        ("Transfer-Encoding: chunked\n\n0\n\n", 411),
+        ("Content-Length: 2\nTransfer-Encoding: chunked\n\n{}", 411),
+    ],
+)
+def test_a_body_of_unknown_or_too_great_length_is_not_read(
+    served: Served, rest: str, status: int
+) -> None:
+    assert raw(served, HEAD + rest).startswith(f"HTTP/1.1 {status} ".encode())
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(hasty: Served) -> None:
+    assert raw(hasty, f"{HEAD}Content-Length: 10\n\n{{") == b""  # Closed behind the time limit.
+    assert hasty.chat("hello").status == 200
+
+
+# Limits
+
+
+def test_more_requests_than_there_is_room_for_are_sent_away(served: Served) -> None:
+    served.policy.let_go.clear()
+    answers: list[Answer] = []
+    waiting = [
+        threading.Thread(target=lambda: answers.append(served.chat("hello"))) for _ in range(2)
+    ]
+    for thread in waiting:
+        thread.start()
+    while (third := served.chat("hello", max_tokens=1)).status != 429:
+        pass
+    assert (third.headers["Retry-After"], third.message[:2]) == ("1", "2 ")
+    served.policy.let_go.set()
+    for thread in waiting:
+        thread.join()
+    assert [answer.status for answer in answers] == [200, 200]
+    assert served.chat("hello").status == 200
+
+
+def test_an_answer_that_takes_too_long_is_a_504(hasty: Served) -> None:
+    hasty.policy.let_go.clear()
+    late = hasty.chat("hello")
+    assert (late.status, late.message) == (504, "no answer within 0.2 s — try again")
+    hasty.policy.let_go.set()
+    while (answer := hasty.chat("hello")).status == 429:
+        pass
+    assert answer.status == 200
+
+
+def test_a_bug_is_a_500_and_the_server_goes_on(
+    served: Served, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert served.chat("a bug").status == 500
+    assert served.chat("hello").status == 200
+    assert "ZeroDivisionError" in capfd.readouterr().err
