@@ -9,7 +9,10 @@ from forethought.prompts.plain import PlainPrompter
 from forethought.prompts.transcript import WORLDS as OF_TURNS
 from forethought.prompts.transcript import TranscriptPrompter
 
-MEMORIES: dict[str, Memory] = {"ALFWorld": alfworld_memory}
+ALFWORLDS = ("ALFWorld", "forethought.environments.alfworld.thor:ThorWorld")
+"""The same tasks in words and schematic pictures, and in a simulator's frames."""
+
+MEMORIES: dict[str, Memory] = dict.fromkeys(ALFWORLDS, alfworld_memory)
 """Worlds that can sum up an episode, by short name."""
 
 
@@ -30,7 +33,7 @@ def make_prompter(
     """
     if world in GAMES and actions is not None:
         return CardsPrompter(world, actions, answer_format, wording)
-    if world == "ALFWorld":
+    if world in ALFWORLDS:
         return ALFWorldPrompter(answer_format, wording)
     if world in OF_TURNS:
         return TranscriptPrompter(answer_format)

@@ -25,7 +25,6 @@ from forethought.environments.alfworld.libraries import (
 )
 from forethought.environments.alfworld.names import readable_names
 from forethought.environments.alfworld.translation import Translation, translate
-from forethought.errors import StorageError
 
 NOTHING_HAPPENS = "Nothing happens."
 
@@ -160,8 +159,6 @@ class Engine:
             state.add_fact(self._logic.Proposition(predicate, variables))
         atoms = self._atoms(self._library.get_state_size())
         self._library.get_state(atoms)
-        if not all(" " in atom.name for atom in atoms):  # the translator's sign for "never"
-            raise StorageError("the game cannot be solved: its goal is out of reach")
         for atom in atoms:
             fact = atom.get_fact(self._types)
             if not fact.is_negation:

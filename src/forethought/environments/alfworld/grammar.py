@@ -90,6 +90,8 @@ class Grammar:
 
 @dataclass(frozen=True)
 class GameGrammar:
+    """The grammar that games share, and what one of them asks for."""
+
     grammar: Grammar
     task: str
     """Fills `TASK_MARK`; it where the grammar says the task itself."""

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-
 DATA_VARIABLE = "ALFWORLD_DATA"
 """Environment variable of the package: the folder of the official games."""
 
@@ -31,6 +30,11 @@ class Libraries(NamedTuple):
     """`textworld.envs.pddl.logic`: the grammar's actions, the planner's atoms."""
     text: Any
     """`textworld.envs.pddl.textgen`: the grammar's symbols."""
+
+
+def data_folder() -> str | None:
+    """What ALFWORLD_DATA names; None where it is not set."""
+    return os.environ.get(DATA_VARIABLE) or None
 
 
 _unused: list[Any] = []

@@ -1,8 +1,5 @@
 """The package's own engine, unmodified: what the fast one must agree with, word for word."""
 
-import json
-import tempfile
-from pathlib import Path
 from typing import Any
 
 from forethought.environments.alfworld.engine import Fact, GameText
@@ -23,19 +20,16 @@ class PlainEngine:
         wrapper = import_alfworld("alfworld.agents.environment.alfred_tw_env").AlfredDemangler
         wanted = textworld.EnvInfos(won=True, admissible_commands=True, facts=True, feedback=True)
         self._environment: Any = wrapper(PddlEnv(wanted))
-        self._folder = tempfile.TemporaryDirectory(prefix="forethought-alfworld-")
         self._state: Any = None
 
     def start(self, game: GameText) -> str:
-        """Loads the game from a file, as the package does, and begins it."""
-        path = Path(self._folder.name) / "game.tw-pddl"
+        """Loads the game, and begins it."""
         texts = {
             "pddl_domain": game.domain,
             "pddl_problem": game.problem,
             "grammar": game.grammar,
         }
-        path.write_text(json.dumps(texts), encoding="utf-8")
-        self._environment.load(str(path))
+        self._environment.load(texts)
         return self.restart()
 
     def restart(self) -> str:
@@ -63,4 +57,4 @@ class PlainEngine:
         )
 
     def close(self) -> None:
-        self._folder.cleanup()
+        self._environment.close()

@@ -41,6 +41,8 @@ SURFACE_WEIGHT = 3.0
 
 @dataclass(frozen=True)
 class Receptacle:
+    """Where things can lie."""
+
     id: str
     """"Drawer|+00.95|+00.22|-02.20"."""
     kind: str
@@ -50,6 +52,8 @@ class Receptacle:
 
 @dataclass(frozen=True)
 class Thing:
+    """What lies somewhere."""
+
     id: str
     kind: str
     inside: str
@@ -58,6 +62,8 @@ class Thing:
 
 @dataclass(frozen=True)
 class Scene:
+    """A room, what stands and lies in it, and the agent."""
+
     room: Room
     receptacles: tuple[Receptacle, ...]
     things: tuple[Thing, ...]
@@ -111,7 +117,7 @@ def pairs_in(room: Room, task_type: TaskType) -> tuple[Goal, ...]:
         if able is None or name in able
         for place in sorted(where)
         if place != tool.get(task_type)  # clean, heat or cool it there and it is done
-        if where != {place}  # it must be able to lie elsewhere at first
+        if len(where) > 1  # it must be able to lie elsewhere at first
     )
 
 

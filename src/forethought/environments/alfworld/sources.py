@@ -1,6 +1,5 @@
 """Where an episode's game comes from: a folder, or the generator."""
 
-import os
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,7 +9,7 @@ from typing import Protocol
 from forethought.environments.alfworld.engine import Engine
 from forethought.environments.alfworld.games import Game, find_games, read_game
 from forethought.environments.alfworld.generator import generate_game
-from forethought.environments.alfworld.libraries import DATA_VARIABLE
+from forethought.environments.alfworld.libraries import data_folder
 from forethought.environments.alfworld.tasks import OFFICIAL_GAMES, Split
 
 GENERATED_GAMES: dict[Split, int] = {"train": 3000, "valid_seen": 200, "valid_unseen": 200}
@@ -75,7 +74,7 @@ def open_games(folder: str | None, split: Split) -> GameSource:
     Raises:
         StorageError: the folder holds no games of this split.
     """
-    named = folder or os.environ.get(DATA_VARIABLE)
+    named = folder or data_folder()
     if not named:
         return GeneratedGames(split)
     source = FolderGames(Path(named), split)

@@ -112,6 +112,7 @@ def portable_things() -> dict[str, frozenset[str]]:
 
 @cache
 def openable_types() -> frozenset[str]:
+    """Types of receptacle that are closed at first, and can be opened."""
     return frozenset(constants().OPENABLE_CLASS_LIST) & static_receptacles()
 
 

@@ -21,6 +21,9 @@ from forethought.errors import StorageError
 FORMAT = 1
 """Of the stored files; others are not read."""
 
+TRIVIAL = "Atom dummy(val1)"
+"""In what the translator writes where it sees that there is nothing to plan."""
+
 CACHE_VARIABLE = "FORETHOUGHT_CACHE"
 """Environment variable that names another folder than ~/.cache/forethought."""
 
@@ -65,15 +68,17 @@ def translate_anew(domain: str, problem: str) -> Translation:
     """Asks the planner's own translator, without pruning anything: half a second.
 
     Raises:
-        StorageError: it is no problem of this domain.
+        StorageError: it is no problem of this domain, or one that nobody can solve.
     """
     planner = load_libraries().planner
     with _translator_undone():
         try:
             task, sas = planner.pddl2sas(domain, problem)
-        except (SystemExit, AssertionError, StopIteration, KeyError, ValueError) as error:
+        except (Exception, SystemExit) as error:  # whatever it makes of a broken problem
             reason = str(error).strip().splitlines() or [type(error).__name__]
             raise StorageError(f"the game's problem cannot be translated: {reason[0]}") from error
+    if TRIVIAL in sas:
+        raise StorageError("the game cannot be solved: its goal is met at once, or never")
     return Translation(
         sas=sas,
         types=tuple((t.name, tuple(t.supertype_names)) for t in task.types),

@@ -1,0 +1,194 @@
+"""The world: which game a seed stands for, what is paid, what is shown."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from forethought.environments import make_environment
+from forethought.environments.alfworld.tasks import TaskType
+from forethought.environments.alfworld.world import EVALUATION_SEEDS, ALFWorld
+from forethought.errors import ConfigError
+from forethought.rollouts.seeding import Split, episode_seed
+
+LABELS = ["Look", "Pick", "Clean", "Cool", "Heat", "Pick2"]
+"""In the order of the folders' names."""
+
+
+@pytest.fixture
+def world(games: Path) -> ALFWorld:
+    return ALFWorld(games=str(games))
+
+
+def play(world: ALFWorld, seed: int) -> list[float]:
+    world.restart(seed)
+    rewards: list[float] = []
+    while not world.success():
+        rewards.append(world.act(world.expert().action).reward)
+    return rewards
+
+
+def test_seeds_go_through_the_games(world: ALFWorld) -> None:
+    assert [world.restart(seed).task_type for seed in range(7)] == [*LABELS, "Look"]
+
+
+def test_held_out_seeds_play_held_out_games(world: ALFWorld, games: Path) -> None:
+    """The range is that of `rollouts/seeding.py`."""
+    assert episode_seed(Split.EVALUATION, 0, 0) == EVALUATION_SEEDS
+    for split in (Split.TRAINING, Split.DEMONSTRATION):
+        assert max(episode_seed(split, run, 0) for run in range(99)) < EVALUATION_SEEDS
+    first = world.restart(EVALUATION_SEEDS).state_key
+    named = ALFWorld(games=str(games), split="valid_seen").restart(EVALUATION_SEEDS)
+    assert first == named.state_key
+
+
+@pytest.mark.parametrize(
+    ("kind", "total"),
+    [(0, 52), (1, 51), (2, 53), (3, 52), (4, 53), (5, 52)],
+)
+def test_the_expert_gets_everything(world: ALFWorld, kind: int, total: float) -> None:
+    """50, and 1 for each condition: two for looking, one for picking, three for a state; but a
+    mug lies in the fridge and is cool already; two for two."""
+    assert sum(play(world, kind)) == total
+    measures = dict(world.measures())
+    assert measures["progress"] == 1
+    assert measures["goal_reward"] == 50
+    assert measures["progress_reward"] == total - 50
+    assert measures["official"] == 0
+
+
+def test_an_inadmissible_command_costs_and_changes_nothing(world: ALFWorld) -> None:
+    before = world.restart(4)
+    for _ in range(2):
+        assert world.act("go to shelf 12").reward == -1
+    assert world.act("fly").reward == -1
+    after = world.observation()
+    assert after.text == "Nothing happens."
+    assert after.admissible_actions == before.admissible_actions
+    measures = dict(world.measures())
+    assert (measures["inadmissible"], measures["distinct_inadmissible"]) == (3, 2)
+
+
+def test_matching(games: Path) -> None:
+    """RL4VLM's code takes the first admissible command that the text contains."""
+    texts = {"go to shelf 12": "go to shelf 1", " go to shelf 1\n": "go to shelf 1"}
+    for match, accepted in (("exact", [False, True]), ("reference", [True, True])):
+        world = ALFWorld(games=str(games), match=match)
+        for text, is_accepted in zip(texts, accepted, strict=True):
+            world.restart(1)
+            assert (world.act(text).reward == 0) is is_accepted
+
+
+def test_limit(games: Path) -> None:
+    world = ALFWorld(games=str(games), limit_steps=2)
+    world.restart(0)
+    assert not world.act("look").truncated
+    last = world.act("look")
+    assert last.truncated
+    assert not last.terminated
+    with pytest.raises(RuntimeError):
+        world.act("look")
+    assert world.legal_actions() == ()
+
+
+def test_winning_at_the_limit_terminates(games: Path) -> None:
+    steps = len(play(ALFWorld(games=str(games)), 1))
+    world = ALFWorld(games=str(games), limit_steps=steps)
+    world.restart(1)
+    for _ in range(steps - 1):
+        world.act(world.expert().action)
+    last = world.act(world.expert().action)
+    assert (last.terminated, last.truncated) == (True, False)
+
+
+def test_a_snapshot_is_come_back_to(world: ALFWorld, games: Path) -> None:
+    world.restart(5)
+    for action in ("go to drawer 1", "dance", "open drawer 2"):
+        world.act(action)
+    snapshot = world.snapshot()
+    here = world.observation()
+    world.act("go to shelf 1")
+    assert world.restore(snapshot).state_key == here.state_key
+    other = ALFWorld(games=str(games))
+    assert other.restore(snapshot).state_key == here.state_key
+    assert other.measures() == world.measures()
+
+
+def test_equal_states_have_equal_keys(world: ALFWorld) -> None:
+    """Two ways to the same place; not so where a drawer was opened on the way."""
+
+    def key(*actions: str) -> str:
+        world.restart(1)
+        for action in actions:
+            world.act(action)
+        return world.observation().state_key
+
+    direct = key("go to shelf 1")
+    assert key("go to fridge 1", "go to shelf 1") == direct
+    assert key("go to drawer 1", "open drawer 1", "go to shelf 1") != direct
+    world.restart(4)
+    world.act("go to shelf 1")
+    assert world.observation().state_key != direct, "another game"
+
+
+def test_the_goal_tells_nothing_that_is_hidden(world: ALFWorld) -> None:
+    observation = world.restart(4)
+    assert observation.goal == "put a hot mug in shelf"
+    assert "mug 1" not in (observation.text or "")
+
+
+def test_views(games: Path) -> None:
+    for view, has_text, has_image in (
+        ("text", True, False),
+        ("picture", False, True),
+        ("both", True, True),
+    ):
+        world = ALFWorld(games=str(games), view=view, image_size=64)
+        observation = world.restart(0)
+        assert (observation.text is not None, observation.image is not None) == (
+            has_text,
+            has_image,
+        )
+
+
+def test_ways_of_saying_where_one_is_play_the_same(games: Path) -> None:
+    """`reset` and `step` are adapters over `restart` and `act`."""
+    words, numbers = ALFWorld(games=str(games)), ALFWorld(games=str(games))
+    randomness = np.random.default_rng(0)
+    for seed in range(6):
+        observation = words.restart(seed)
+        text, info = numbers.reset(seed=seed)
+        assert (text, info) == (observation.text, {})
+        for _ in range(20):
+            commands = words.legal_actions()
+            command = commands[int(randomness.integers(len(commands)))]
+            transition = words.act(command)
+            text, *rest, info = numbers.step(command)
+            assert tuple(rest) == transition
+            assert text == words.observation().text
+            assert info == {"success": words.success()}
+            if transition.terminated:
+                break
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"split": "test"},
+        {"reward": "sparse"},
+        {"match": "fuzzy"},
+        {"view": "sound"},
+        {"limit_steps": 0},
+        {"labels": True, "image_size": 64},
+        {"image_size": 20},
+        {"games": ""},
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError):
+        make_environment("ALFWorld", **options)
+
+
+def test_every_kind_has_a_label() -> None:
+    assert {kind.label for kind in TaskType} == set(LABELS)
