@@ -1,6 +1,7 @@
 """`collect --policy data`: the player who makes a world's offline data."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ def test_answers_are_in_the_form_that_the_next_prompt_repeats(type_: Type) -> No
     for policy in ("data", "random", "expert"):
         for trajectory in collected(type_, f"--policy {policy} --episodes 4", policy):
             steps = trajectory.steps
-            for before, after in zip(steps, steps[1:], strict=False):
+            for before, after in pairwise(steps):
                 said = [message.text for message in after.prompt.messages]
                 told = [message.text for message in before.prompt.messages]
                 assert said[: len(told) + 1] == [*told, before.completion.text]

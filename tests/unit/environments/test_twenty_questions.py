@@ -241,6 +241,10 @@ def test_the_twentieth_question_may_win() -> None:
     assert world.act("Is it a cat?") == (0.0, True, False)
 
 
+def test_questions_that_are_not_understood_cost_as_much() -> None:
+    assert begun().act("What?") == (-1.0, False, False)
+
+
 def test_a_true_attribute_is_no_guess() -> None:
     """Barking is true of the dog alone, and still has to be followed by the guess."""
     world = begun("dog")

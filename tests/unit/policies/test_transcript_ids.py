@@ -53,3 +53,16 @@ def test_any_answer_comes_back_as_it_was_given(name: str, odd: str, encoder: Enc
     answer = encoder.tokenise_answer(write_answer(Advice(odd, ()), "action_only"))
     second = encoder.encode(prompter.messages(world.observation())).token_ids
     assert second[: len(first) + len(answer)] == (*first, *answer)
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_the_roles_alternate(name: str) -> None:
+    world = make_environment(name)
+    world.restart(0)
+    for action in ("a", "b"):
+        world.act(action)
+    messages = make_prompter(name, world.actions).messages(world.observation())
+    assert [message.role for message in messages] == ["user", "assistant"] * 2 + ["user"]
+    told = [line for message in messages[1:] for line in message.text.split("\n")]
+    text = world.observation().text or ""
+    assert [line for line in told if line in text.split("\n")] == text.split("\n")[1::2]
