@@ -14,6 +14,10 @@ from forethought.losses.checks import (
 from forethought.losses.support import likelihood_ratios
 
 
+_ROUNDING = 1e-5
+"""What lies so little outside [0, 1] was not clipped, but rounded."""
+
+
 class BellmanTargets(NamedTuple):
     targets_N: Tensor  # B, in [0, 1], float32
     clipped_low: Tensor  # share of targets that were below 0
@@ -90,6 +94,6 @@ def bellman_targets(
         raise ValueError(f"expected finite rewards and values, got {backup_N}")
     return BellmanTargets(
         targets_N=backup_N.clamp(0.0, 1.0),
-        clipped_low=(backup_N < 0).float().mean(),
-        clipped_high=(backup_N > 1).float().mean(),
+        clipped_low=(backup_N < -_ROUNDING).float().mean(),
+        clipped_high=(backup_N > 1 + _ROUNDING).float().mean(),
     )

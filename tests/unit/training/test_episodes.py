@@ -1,0 +1,200 @@
+"""Trajectories as tokens: rows, whose tokens are whose, and what each of them leads to."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from forethought.config_parts import EnvironmentConfig
+from forethought.policies.batching import Example
+from forethought.policies.huggingface import HuggingFacePolicy, load_policy
+from forethought.policies.limits import Limits
+from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.world import World, open_world
+from forethought.targets.reward_map import RewardMap
+from forethought.training.episodes import (
+    Episode,
+    Row,
+    choices_of,
+    gather_actions,
+    lay_out,
+    next_values,
+    scatter_actions,
+    to_episode,
+    transitions,
+)
+from forethought.training.legal import AnswerTrie
+from forethought.types import EnvironmentFailure, Message, Prompt, Trajectory
+from tests.unit.training.conftest import ACTION_ONLY
+from tests.unit.training.crossing import cut_after, straight_on
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(scope="module")
+def policy(small_model: Path) -> HuggingFacePolicy:
+    return load_policy(str(small_model), slots=2)
+
+
+@pytest.fixture(scope="module")
+def conversation() -> Trajectory:
+    """Wordle, in which every prompt goes on where the last answer ended."""
+    world = open_world(EnvironmentConfig("Wordle"), ACTION_ONLY, default_image_size=None)
+    answer = expert_answer("action_only")
+    episodes = play(world.id, world.factory(), world.prompter, answer, range(100))
+    return next(episode for episode in episodes if len(episode.steps) >= 4)
+
+
+def test_a_conversation_is_one_row(conversation: Trajectory, policy: HuggingFacePolicy) -> None:
+    episode = to_episode(conversation, policy)
+    (row,) = episode.rows
+    last = conversation.steps[-1]
+    prompt_ids = policy.prompt(last.prompt.messages).token_ids
+    answer_ids = policy.encoder.tokenise_answer(last.completion.text)
+    whole = (*row.example.prompt.token_ids, *row.example.completion_ids)
+    assert whole == (*prompt_ids, *answer_ids)
+    said = [policy.encoder.tokenise_answer(step.completion.text) for step in conversation.steps]
+    assert list(episode.answers()) == said
+    assert episode.actions == row.actions == sum(map(len, said))
+    assert episode.tokens == len(whole)
+
+
+def test_steps_that_stand_alone_are_rows(crossing: World, policy: HuggingFacePolicy) -> None:
+    (trajectory,) = straight_on(crossing, range(1, 2))
+    episode = to_episode(trajectory, policy)
+    assert len(episode.rows) == len(trajectory.steps) == 4
+    assert all(all(row.is_action) for row in episode.rows)
+    assert [row.example.prompt.token_ids for row in episode.rows] == [
+        policy.prompt(step.prompt.messages).token_ids for step in trajectory.steps
+    ]
+
+
+def test_a_row_ends_where_the_model_reads_no_further(
+    conversation: Trajectory, policy: HuggingFacePolicy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = to_episode(conversation, policy)
+    monkeypatch.setattr(policy.encoder, "limits", Limits(whole.tokens - 1, None, "", 2))
+    parts = to_episode(conversation, policy)
+    assert len(parts.rows) == 2
+    assert list(parts.answers()) == list(whole.answers())
+
+
+def test_scored_together_as_each_alone(
+    conversation: Trajectory, crossing: World, policy: HuggingFacePolicy
+) -> None:
+    """One pass over the rows gives every token the log-prob it has after its own prompt."""
+    trajectories = [conversation, *straight_on(crossing, range(2))]
+    episodes = [to_episode(trajectory, policy) for trajectory in trajectories]
+    for chosen in (episodes, episodes[1:]):
+        parts = lay_out(chosen, policy.encoder, CPU, max_tokens=400)
+        assert len(parts) > 1 or len(chosen) == 2
+        with torch.no_grad():
+            found = [
+                policy.module.action_logprobs(part.tokens, part.is_action_BT)
+                .gather(1, part.actions()[:, None])
+                .squeeze(1)
+                for part in parts
+            ]
+        by_episode = gather_actions(chosen, parts, found)
+        for trajectory, found_N in zip(trajectories[-len(chosen) :], by_episode, strict=True):
+            examples = [
+                Example(
+                    policy.prompt(step.prompt.messages),
+                    policy.encoder.tokenise_answer(step.completion.text),
+                )
+                for step in trajectory.steps
+            ]
+            scores = policy.score(examples, temperature=1.0).logprobs_BT
+            expected = [
+                row[: len(example.completion_ids)]
+                for row, example in zip(scores, examples, strict=True)
+            ]
+            torch.testing.assert_close(found_N, torch.cat(expected), atol=1e-4, rtol=1e-4)
+
+
+def test_there_and_back(crossing: World, policy: HuggingFacePolicy) -> None:
+    episodes = [to_episode(one, policy) for one in straight_on(crossing, range(6))]
+    parts = lay_out(episodes, policy.encoder, CPU, max_tokens=200)
+    assert len(parts) > 2
+    numbers = [torch.rand(episode.actions) for episode in episodes]
+    back = gather_actions(episodes, parts, scatter_actions(episodes, parts, numbers))
+    assert all(torch.equal(one, other) for one, other in zip(numbers, back, strict=True))
+
+
+UNIT = RewardMap(0.0, 1.0)
+EPISODE = Episode(
+    rows=(),
+    answer_lengths=(2, 3),
+    rewards=(0.25, 0.5),
+    terminated=True,
+    bootstrap_value=None,
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "utterance_gamma", "rewards", "discounts"),
+    [
+        pytest.param({}, 1.0, [0, 0.25, 0, 0, 0.5], [1, 0.9, 1, 1, 0], id="ended"),
+        pytest.param({}, 0.9, [0, 0.25, 0, 0, 0.5], [0.9, 0.9, 0.9, 0.9, 0], id="γ inside, too"),
+        pytest.param(
+            {"terminated": False}, 1.0, [0, 0.25, 0, 0, 0.5], [1, 0.9, 1, 1, 0.9], id="cut"
+        ),
+    ],
+)
+def test_what_tokens_lead_to(
+    changes: dict[str, bool], utterance_gamma: float, rewards: list[float], discounts: list[float]
+) -> None:
+    episode = replace(EPISODE, **changes)
+    way = transitions(episode, UNIT, gamma=0.9, utterance_gamma=utterance_gamma)
+    assert way.rewards_N.tolist() == pytest.approx(rewards)
+    assert way.discounts_N.tolist() == pytest.approx(discounts)
+    assert way.is_known_N.tolist() == [True] * 4 + [episode.terminated]
+    assert episode.known_actions == int(way.is_known_N.sum())
+
+
+@pytest.mark.parametrize("utterance_gamma", [1.0, 0.9])
+def test_mapped_rewards_add_up_to_the_mapped_return(utterance_gamma: float) -> None:
+    reward_map = RewardMap(-2.0, 4.0)
+    way = transitions(EPISODE, reward_map, gamma=0.9, utterance_gamma=utterance_gamma)
+    mapped, value = 0.0, 0.0
+    for reward, discount in zip(way.rewards_N.flip(0), way.discounts_N.flip(0), strict=True):
+        mapped = float(reward) + float(discount) * mapped
+    for length, reward in reversed(list(zip((2, 3), EPISODE.rewards, strict=True))):
+        value = utterance_gamma ** (length - 1) * (reward + 0.9 * value)
+    assert reward_map.from_unit(mapped) == pytest.approx(value)
+
+
+def test_values_belong_to_the_next_state() -> None:
+    values_N = torch.tensor([0.1, 0.2, 0.3])
+    assert next_values(EPISODE, values_N, UNIT)[:2].tolist() == pytest.approx([0.2, 0.3])
+    assert next_values(EPISODE, values_N, UNIT)[2].isnan()
+    cut = replace(EPISODE, terminated=False, bootstrap_value=3.0)
+    assert next_values(cut, values_N, RewardMap(-1.0, 7.0))[2].item() == 0.5
+
+
+def test_what_could_stand_there() -> None:
+    """Answers 1 2 9 and 1 3 9: after 1 there is a choice."""
+    trie = AnswerTrie([(1, 2, 9), (1, 3, 9)])
+    choices = tuple(trie.choices((1, 3, 9)))
+    assert choices == ((1,), (2, 3), (9,))
+    row = Row(Example(Prompt((Message("user", "?"),), (5,)), (1, 3, 9)), (True, True, True))
+    free = replace(EPISODE, rows=(row,), answer_lengths=(3,))
+    bound = replace(free, choices=choices)
+
+    class Part:
+        is_action_BT = torch.ones(1, 3, dtype=torch.bool)
+        places = ((0, 0),)
+
+    everything = choices_of([free], Part(), vocabulary=6, never=[4])  # type: ignore[arg-type]
+    assert everything.int().tolist() == [[1, 1, 1, 1, 0, 1]] * 3
+    legal = choices_of([bound], Part(), vocabulary=10, never=[4])  # type: ignore[arg-type]
+    assert [np.flatnonzero(row).tolist() for row in legal.numpy()] == [[1], [2, 3], [9]]
+
+
+def test_crashes_are_no_episodes(crossing: World, policy: HuggingFacePolicy) -> None:
+    (trajectory,) = straight_on(crossing, range(1))
+    with pytest.raises(ValueError, match="failed or empty episode"):
+        to_episode(replace(trajectory, failure=EnvironmentFailure.CRASH), policy)
+    assert not to_episode(cut_after(trajectory, 2), policy).terminated
