@@ -32,11 +32,18 @@ def _ppo() -> Iterator[BenchmarkResult]:
     return measure_ppo()
 
 
+def _store() -> Iterator[BenchmarkResult]:
+    from forethought.bench.store import measure_store
+
+    return measure_store()
+
+
 BENCHMARKS: dict[str, Benchmark] = {
     "environments": _environments,
     "alfworld": _alfworld,
     "decoding": _decoding,
     "ppo": _ppo,
+    "store": _store,
 }
 """By the name under which `forethought bench` knows them; each loads only what it measures."""
 

@@ -40,6 +40,8 @@ def bench(settings: Bench) -> None:
     ppo           whole iterations in environment steps per second, beside the plain loop:
                   one environment, answers generated and scored one by one, updates of one
                   step at a time. Checks first that both give equal log-probs and gradients.
+    store         tokens per second of training data read from Parquet, beside the same data in
+                  memory: laid out as batches, and taken through the tiny model.
 
     The ratio is the median over the pairs, with the lowest and the highest; above 1 ours is
     faster. Peak is the most memory that the process held meanwhile, ours and the baseline's:

@@ -15,6 +15,7 @@ from forethought.bench.ppo import (
     measure_ppo,
     require_equal,
 )
+from forethought.bench.store import measure_store
 from forethought.environments.chess.program import find_stockfish
 
 
@@ -103,3 +104,14 @@ def test_the_plain_loop_computes_the_same_and_the_phases_make_up_the_iteration()
 
 def test_all_of_them_are_known_to_the_command() -> None:
     assert list(BENCHMARKS) == ["environments", "decoding", "ppo"]
+
+
+@pytest.mark.slow
+def test_stored_data_are_measured_beside_those_in_memory() -> None:
+    results = list(measure_store(episodes=6, trained_episodes=2, pairs=1))
+    assert [(result.name, result.unit) for result in results] == [
+        (f"store/{world}/{what}", "tokens/s")
+        for world in ("Wordle", "EZPoints")
+        for what in ("batches", "updates")
+    ]
+    assert all(result.value > 0 and result.ratio is not None for result in results)
