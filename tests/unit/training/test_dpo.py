@@ -1,0 +1,247 @@
+"""Preference optimisation as a run: layout, reference, offline pairs, resume, refusals."""
+
+import math
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from forethought.config_dpo import DPOConfig, Objective
+from forethought.config_file import dump_config, load_any_config
+from forethought.config_parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    OptimizerConfig,
+    PromptConfig,
+    RolloutConfig,
+)
+from forethought.errors import ConfigError
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.tiny import TinySize, make_tiny
+from forethought.rollouts.scripted import expert_answer, play, random_answer
+from forethought.rollouts.store import write_shard
+from forethought.rollouts.world import open_world
+from forethought.runs.metrics import read_metrics
+from forethought.targets.pairs import Pair, candidates_of, make_pairs
+from forethought.targets.preference import trajectory_scores
+from forethought.training.dpo import train_dpo
+from forethought.training.pair_samples import (
+    PairSample,
+    answers_of,
+    lay_out_pairs,
+    plan_pairs,
+    to_pair_sample,
+)
+
+WORLD = EnvironmentConfig("Bandit", options=("arms=3",))
+SIZE = TinySize(hidden_size=16, intermediate_size=16, layers=1, heads=2, vision_hidden_size=8)
+OBJECTIVES: list[Objective] = [
+    *("dpo", "constant_action", "apw", "ipo", "rdpo", "rpo", "hinge", "kto", "simpo")
+]
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Episodes of the expert and of chance, who meet in the same states."""
+    folder = tmp_path_factory.mktemp("data")
+    world = open_world(WORLD, PromptConfig(), default_image_size=None)
+    for name, answer in (("expert", expert_answer("thoughts")), ("random", random_answer(0))):
+        episodes = play(world.id, world.factory(), world.prompter, answer, range(12))
+        write_shard(folder / f"{name}.parquet", list(episodes))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    texts = ['the right answer is a, so I choose b. Answer as JSON: {"thoughts", "action"} Give']
+    HuggingFacePolicy(make_tiny(texts * 4, seed=0, size=SIZE), slots=1).save(folder)
+    return folder
+
+
+def settings(model: Path, data: Path, output: Path) -> DPOConfig:
+    return DPOConfig(
+        model=str(model),
+        output=str(output),
+        data=str(data),
+        objective="dpo",
+        epochs=3,
+        batch_size=4,
+        checkpoint_every=1,
+        environment=WORLD,
+        rollout=RolloutConfig(temperature=1.0, on_invalid="penalise"),
+        optimizer=OptimizerConfig(learning_rate=1e-3, schedule="constant"),
+        compute=ComputeConfig(threads=1),
+    )
+
+
+def pairs_in_play() -> list[Pair]:
+    world = open_world(WORLD, PromptConfig(), default_image_size=None)
+    candidates = [
+        candidate
+        for answer in (expert_answer("thoughts"), random_answer(0))
+        for t in play(world.id, world.factory(), world.prompter, answer, range(12))
+        for candidate in candidates_of(t, trajectory_scores(t, score="gain", gamma=0.9))
+    ]
+    return make_pairs(candidates, margin=0.0, most_per_state=4)
+
+
+@pytest.fixture(scope="module")
+def policy(model: Path) -> HuggingFacePolicy:
+    from forethought.policies.loading import load_pretrained
+
+    return HuggingFacePolicy(load_pretrained(str(model)), slots=1)
+
+
+@pytest.fixture(scope="module")
+def samples(policy: HuggingFacePolicy) -> list[PairSample]:
+    return [to_pair_sample(pair, policy) for pair in pairs_in_play()]
+
+
+def test_written_answers_are_split_where_their_action_begins(
+    samples: list[PairSample], policy: HuggingFacePolicy
+) -> None:
+    winner, loser = samples[0]
+    for side in (winner, loser):
+        ids = side.example.completion_ids
+        split = side.is_thought.index(False)
+        action = policy.encoder.detokenise(ids[split:]).text
+        assert '"action": ' in action
+        assert '"thoughts"' not in action
+        assert not any(side.is_thought[split:])
+        assert ids[-1] in policy.encoder.stop_ids
+        assert side.sampled_logprobs == []
+    assert any(winner.is_thought)
+
+
+def test_in_a_batch_as_alone(samples: list[PairSample], policy: HuggingFacePolicy) -> None:
+    """Winners are winners, thoughts are thoughts: whatever shares a row or a batch."""
+    policy.module.eval()
+    layout = lay_out_pairs(samples, policy.encoder, policy.device)
+    with torch.no_grad():
+        winners, losers = answers_of(policy.module(layout.tokens, temperature=0.7), layout)
+    for side, answers in ((0, winners), (1, losers)):
+        for index, sample in enumerate(samples):
+            alone = policy.score([sample[side].example], temperature=0.7).logprobs_BT[0]
+            is_thought = torch.tensor(sample[side].is_thought)
+            thoughts, action = alone[is_thought].sum(), alone[~is_thought].sum()
+            assert answers.thoughts_P[index].item() == pytest.approx(float(thoughts), abs=1e-3)
+            assert answers.action_P[index].item() == pytest.approx(float(action), abs=1e-3)
+            assert answers.thought_tokens_P[index] == is_thought.sum()
+            assert answers.action_tokens_P[index] == (~is_thought).sum()
+
+
+def test_references_stay_with_their_answers(
+    samples: list[PairSample], policy: HuggingFacePolicy
+) -> None:
+    numbered = [
+        PairSample(
+            winner._replace(reference_thoughts=float(n), reference_action=n + 0.25),
+            loser._replace(reference_thoughts=n + 0.5, reference_action=n + 0.75),
+        )
+        for n, (winner, loser) in enumerate(samples)
+    ]
+    layout = lay_out_pairs(numbered, policy.encoder, policy.device)
+    winners, losers = answers_of(policy.module(layout.tokens, temperature=1.0), layout)
+    n = torch.arange(len(samples)).float()
+    torch.testing.assert_close(winners.reference_thoughts_P, n)
+    torch.testing.assert_close(winners.reference_action_P, n + 0.25)
+    torch.testing.assert_close(losers.reference_thoughts_P, n + 0.5)
+    torch.testing.assert_close(losers.reference_action_P, n + 0.75)
+
+
+@pytest.mark.parametrize("most", [1, 200, 400, 100000])
+def test_micro_batches_hold_whole_pairs(
+    most: int, samples: list[PairSample], policy: HuggingFacePolicy
+) -> None:
+    parts = plan_pairs(samples, most)
+    assert sorted(index for part in parts for index in part) == list(range(len(samples)))
+    for part in parts:
+        tokens = lay_out_pairs([samples[i] for i in part], policy.encoder, policy.device).tokens
+        assert len(part) == 1 or tokens.input_ids_RL.numel() <= most
+    assert (len(parts) == len(samples)) == (most == 1)
+    assert (len(parts) == 1) == (most == 100000)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_every_objective_prefers_the_winners(
+    objective: Objective, model: Path, data: Path, tmp_path: Path
+) -> None:
+    config = replace(
+        settings(model, data, tmp_path / "run"),
+        objective=objective,
+        weight_normalisation="geometric_mean",  # p(a|T) of a model that knows nothing is 1e-20
+    )
+    log = read_metrics(train_dpo(config) / "metrics.jsonl")
+    margins = log.column("preference_margin").values
+    assert len(margins) == 3
+    assert margins[-1] > margins[0]
+    assert not math.isnan(log.column("gradient_norm").values[-1])
+
+
+def test_the_reference_does_not_move_unless_told_to(
+    model: Path, data: Path, tmp_path: Path
+) -> None:
+    config = settings(model, data, tmp_path / "never")
+    never = read_metrics(train_dpo(config) / "metrics.jsonl").column("winner_log_ratio").values
+    fresh = replace(config, output=str(tmp_path / "always"), refresh_every=1)
+    always = read_metrics(train_dpo(fresh) / "metrics.jsonl").column("winner_log_ratio").values
+    assert never[0] == always[0]
+    assert abs(always[-1]) < abs(never[-1])
+
+
+@pytest.mark.parametrize("refresh_every", [None, 2])
+def test_resumed_equals_never_stopped(
+    refresh_every: int | None, model: Path, data: Path, tmp_path: Path
+) -> None:
+    config = replace(settings(model, data, tmp_path / "run"), refresh_every=refresh_every)
+    run = train_dpo(config)
+    last = Path("checkpoints/step_3")
+    whole, log = load_file(run / last / "model/model.safetensors"), run / "metrics.jsonl"
+    said = log.read_text(encoding="utf-8")
+    shutil.rmtree(run / last)
+    train_dpo(config, existing="resume")
+    resumed = load_file(run / last / "model/model.safetensors")
+    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
+    assert log.read_text(encoding="utf-8") == said
+
+
+def test_data_without_pairs_is_refused(model: Path, data: Path, tmp_path: Path) -> None:
+    config = replace(settings(model, data, tmp_path / "run"), margin=1000.0)
+    with pytest.raises(ConfigError, match="holds no two answers in the same state"):
+        train_dpo(config)
+
+
+def test_settings_come_back_equal(tmp_path: Path) -> None:
+    config = DPOConfig(objective="simpo", beta=2.0, pairing="mcts", refresh_every=3)
+    (tmp_path / "config.yaml").write_text(dump_config(config), encoding="utf-8")
+    assert load_any_config(tmp_path / "config.yaml") == config
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"beta": 0.0}, "beta is 0.0 — expected above 0"),
+        ({"label_noise": 0.5}, "label_noise is 0.5 — expected 0 up to 0.5"),
+        ({"group_size": 5}, r"group_size is 5 — expected a divisor of rollout.slots \(64\)"),
+        ({"branches": 1}, "branches is 1 — expected 2 to 64"),
+        ({"batch_size": 257}, r"batch_size is 257 — expected 1 to pairs_per_iteration \(256\)"),
+        ({"refresh_every": 0}, "refresh_every is 0 — expected 1 or more, or null"),
+        ({"data": "x", "pairing": "branch"}, "pairing is 'branch' — expected matched with data"),
+        (
+            {"prompt": PromptConfig(format="action_only")},
+            "objective is 'apw' — expected an objective of whole answers",
+        ),
+    ],
+)
+def test_refused_settings(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        replace(DPOConfig(), **changes)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,161 @@
+"""What is played for pairs, and the pairs that are found: by a policy that throws dice."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from forethought.config_dpo import DPOConfig
+from forethought.config_parts import EnvironmentConfig, PromptConfig, RolloutConfig
+from forethought.environments.contract import Advice
+from forethought.environments.vector import InProcessRunner
+from forethought.policies.contract import GenerationRequest, GenerationResult
+from forethought.prompts.answers import write_answer
+from forethought.rollouts.world import World, open_world
+from forethought.targets.preference import trajectory_scores
+from forethought.training.pairing import Gathered, gather, make_collectors
+from forethought.types import Completion, FinishReason, Message, Prompt, Trajectory
+from tests.unit.training.stairs import TOP, Stairs
+
+WORLD = EnvironmentConfig("tests.unit.training.stairs:Stairs")
+
+
+class Dice:
+    """Up, down, or nothing, by the request's own randomness."""
+
+    version = 0
+
+    def __init__(self) -> None:
+        self._asked: list[GenerationRequest] = []
+
+    def prompt(self, messages: Sequence[Message]) -> Prompt:
+        return Prompt(messages=tuple(messages), token_ids=(1,))
+
+    def submit(self, request: GenerationRequest) -> None:
+        self._asked.append(request)
+
+    def advance(self) -> list[GenerationResult]:
+        request = self._asked.pop()
+        thrown = np.random.Generator(np.random.Philox(key=request.seed)).random()
+        action = "up" if thrown < 0.5 else "down" if thrown < 0.8 else "jump"
+        text = write_answer(Advice(action, ()), "action_only")
+        completion = Completion((), (), (), text, FinishReason.STOP, temperature=1.0)
+        return [GenerationResult(request.key, completion, None)]
+
+
+class Alone:
+    """A run in one process."""
+
+    process, processes, progress = 0, 1, None
+
+    def gather(self, items: list[Any]) -> list[Any]:
+        return items
+
+
+def settings(pairing: str, **changes: Any) -> DPOConfig:
+    return DPOConfig(
+        environment=WORLD,
+        total_steps=64,
+        pairing=pairing,  # pyright: ignore[reportArgumentType]
+        rollout=RolloutConfig(slots=8, steps_per_iteration=64, on_invalid="penalise"),
+        **{"pairs_per_iteration": 64, "batch_size": 8, **changes},
+    )
+
+
+def play(config: DPOConfig, iteration: int = 0) -> Gathered:
+    world: World = open_world(WORLD, PromptConfig(), default_image_size=None)
+    run: Any = Alone()
+    policy: Any = Dice()
+    with InProcessRunner(Stairs, 8) as runner:
+        collectors = make_collectors(config, policy, world, runner, run, lambda _: None)
+        for number in range(iteration):
+            gather(collectors, config, run, number)
+        return gather(collectors, config, run, iteration)
+
+
+def steps_of(gathered: Gathered) -> int:
+    return sum(len(t.steps) for t in gathered.collected.trajectories)
+
+
+def same(one: Gathered, other: Gathered) -> bool:
+    def tale(trajectory: Trajectory) -> tuple[int, int, list[str]]:
+        actions = [step.action.action for step in trajectory.steps]
+        return trajectory.seed, trajectory.first_step, actions
+
+    ours, theirs = ([tale(t) for t in g.collected.trajectories] for g in (one, other))
+    margins = [[pair.margin for pair in g.pairs] for g in (one, other)]
+    return ours == theirs and margins[0] == margins[1]
+
+
+@pytest.mark.parametrize("pairing", ["matched", "branch", "mcts"])
+def test_pairs_are_answers_to_one_question(pairing: str) -> None:
+    gathered = play(settings(pairing))
+    assert gathered.pairs
+    for winner, loser in gathered.pairs:
+        assert winner.step.state_key == loser.step.state_key
+        assert winner.index == loser.index
+        assert winner.step.prompt.messages[0].text == loser.step.prompt.messages[0].text
+        assert winner.step.action.action != loser.step.action.action
+        assert winner.score > loser.score
+    assert steps_of(gathered) >= 64
+    assert all(t.is_finished for t in gathered.collected.trajectories)
+
+
+@pytest.mark.parametrize("pairing", ["branch", "mcts"])
+def test_branches_begin_in_states_that_were_passed(pairing: str) -> None:
+    gathered = play(settings(pairing))
+    whole = [t for t in gathered.collected.trajectories if t.first_step == 0]
+    states = {(t.seed, i, s.state_key) for t in whole for i, s in enumerate(t.steps)}
+    branched = [t for t in gathered.collected.trajectories if t.first_step > 0]
+    assert branched
+    if pairing == "branch":
+        assert {(t.seed, t.first_step, t.steps[0].state_key) for t in branched} <= states
+    assert len(gathered.collected.episodes) <= len(whole)
+
+
+def test_a_branch_counts_what_is_gained_from_there() -> None:
+    """Scores are those of the same episode seen whole: progress before is not a gain."""
+    for pair in play(settings("branch", branches=3)).pairs:
+        for candidate in pair:
+            assert -TOP * 50 / 0.9 < candidate.score <= 50.0
+            height = int(candidate.step.state_key.split()[0])
+            reachable = 50 * (TOP - height) / TOP
+            assert candidate.score <= reachable + 1e-9
+
+
+def test_scores_of_matched_pairs_are_their_trajectories() -> None:
+    config = settings("matched")
+    gathered = play(config)
+    known = {
+        id(step): float(score)
+        for t in gathered.collected.trajectories
+        for step, score in zip(
+            t.steps, trajectory_scores(t, score="gain", gamma=config.gamma), strict=True
+        )
+    }
+    means = [c.score for pair in gathered.pairs for c in pair]
+    assert min(known.values()) <= min(means)
+    assert max(means) <= max(known.values())
+
+
+@pytest.mark.parametrize("pairing", ["matched", "branch", "mcts"])
+def test_an_iteration_is_a_function_of_seed_and_number(pairing: str) -> None:
+    assert same(play(settings(pairing), 1), play(settings(pairing), 1))
+    assert not same(play(settings(pairing)), play(settings(pairing), 1))
+    assert not same(play(settings(pairing)), play(settings(pairing, seed=1)))
+
+
+def test_the_cap_per_state() -> None:
+    few, many = (len(play(settings("matched", pairs_per_state=n)).pairs) for n in (1, 50))
+    assert few < many
+
+
+def test_a_run_is_what_the_loop_needs_of_it() -> None:
+    """The stand-in has no more than the real one."""
+    from forethought.training.run import Run
+
+    assert {name for name in vars(Alone) if not name.startswith("_")} <= {
+        *vars(Run),
+        *Run.__dataclass_fields__,
+    }
