@@ -11,7 +11,9 @@ from forethought.cli.libraries import load_quietly
 from forethought.cli.models import find_source
 from forethought.config_parts import require
 from forethought.errors import PolicyError
-from forethought.serving.server import Limits
+from forethought.policies.contract import Policy
+from forethought.serving.engine import Check, Engine
+from forethought.serving.server import Limits, serving
 
 
 @dataclass(frozen=True)
@@ -78,15 +80,8 @@ def serve(settings: Serve) -> None:
     if source.is_api:
         raise PolicyError(f"{settings.run} is served already — name a run or a model's folder")
     load_quietly(threads=settings.threads)
-    from forethought.policies.cnn import is_cnn
-    from forethought.policies.huggingface import load_policy
-    from forethought.serving.engine import Engine
-    from forethought.serving.server import serving
-
-    if is_cnn(Path(source.model)):
-        raise PolicyError(f"{settings.run} has no words — serve a language model")
-    policy = load_policy(source.model, slots=settings.slots)
-    engine = Engine(policy, policy.require_room, seed=settings.seed)
+    policy, check = _load(settings, Path(source.model))
+    engine = Engine(policy, check, seed=settings.seed)
     name = settings.name or settings.run.rstrip("/")
     limits = Limits(
         request_bytes=settings.request_mib * 2**20,
@@ -94,14 +89,26 @@ def serve(settings: Serve) -> None:
         timeout_s=settings.timeout_s,
         max_new_tokens=settings.max_new_tokens,
     )
-    try:
-        with serving(
-            engine, model=name, host=settings.host, port=settings.port, limits=limits
-        ) as url:
-            print(f"serving {name} at {url}", flush=True)
-            print(f"try: OPENAI_BASE_URL={url} forethought evaluate api:{name}", file=sys.stderr)
-            engine.wait()
-    except OSError as error:
-        engine.stop()
-        where = f"{settings.host}:{settings.port}"
-        raise PolicyError(f"{where}: cannot listen: {error.strerror or error}") from error
+    with serving(engine, model=name, host=settings.host, port=settings.port, limits=limits) as url:
+        print(f"serving {name} at {url}", flush=True)
+        print(f"try: OPENAI_BASE_URL={url} forethought evaluate api:{name}", file=sys.stderr)
+        engine.wait()
+
+
+def _load(settings: Serve, model: Path) -> tuple[Policy, Check]:
+    """The policy, and what refuses prompts that are too long for it.
+
+    Raises:
+        PolicyError: it cannot be loaded, or has no words.
+    """
+    from forethought.policies.cnn import is_cnn
+    from forethought.policies.huggingface import load_policy
+    from forethought.policies.reweighted import acting_model, is_reweighted, load_reweighted
+
+    if is_cnn(model):
+        raise PolicyError(f"{settings.run} has no words — serve a language model")
+    if is_reweighted(model):
+        weighed = load_reweighted(model, slots=settings.slots)
+        return weighed, weighed.behaviour.require_room
+    policy = load_policy(acting_model(model), slots=settings.slots)
+    return policy, policy.require_room

@@ -127,10 +127,16 @@ def serving(engine: Engine, *, model: str, host: str, port: int, limits: Limits)
         The base address, `http://…/v1`.
 
     Raises:
-        OSError: the port is taken, or the address is not this machine's.
+        PolicyError: the port is taken, or the address is not this machine's; the engine is
+            stopped.
     """
     shared = ChatServer(engine, model=model, host=host, limits=limits)
-    server = _HttpServer((host, port), _handler_for(shared), most=4 * limits.concurrency + 16)
+    most = 4 * limits.concurrency + 16
+    try:
+        server = _HttpServer((host, port), _handler_for(shared), most=most)
+    except OSError as error:
+        engine.stop()
+        raise PolicyError(f"{host}:{port}: cannot listen: {error.strerror or error}") from error
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True)
     thread.start()
     shown = f"[{host}]" if ":" in host else host

@@ -346,3 +346,9 @@ def test_a_value_is_not_asked_for(server: ChatServer) -> None:
     policy.submit(request)
     (result,) = policy.advance()
     assert (result.value, result.completion.text, server.requests) == (None, "", [])
+
+
+def test_half_an_answer_is_none_even_where_it_can_be_read(server: ChatServer) -> None:
+    whole = b'{"choices": [{"message": {"content": "early"}}]}'
+    server.faults = [Fault(body=whole, announced=len(whole) + 20)]
+    assert sender(server).ask(REQUEST, seed=0).text == "hi"
