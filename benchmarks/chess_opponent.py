@@ -96,7 +96,7 @@ def compare_strength(ours: Stockfish, games: int) -> None:
 
 def main() -> None:
     """Measures both."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--positions", type=int, default=16)
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--games", type=int, default=100)

@@ -43,8 +43,8 @@ _SHOWN = 8
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+#=-")
 
 _CEILINGS = {
-    "stockfish": Ceiling(1.0, "estimated: see the class"),
-    "builtin": Ceiling(1.0, "estimated: see the class"),
+    "stockfish": Ceiling(1.0, "estimated: the expert won 300 of 300 games"),
+    "builtin": Ceiling(1.0, "estimated: the expert won 20 of 20 games"),
 }
 
 
@@ -70,7 +70,8 @@ class Chess(gymnasium.Env[str, str]):
 
     Success: the opponent is checkmated.
 
-    Ceiling: about 100 %, estimated by the expert: Stockfish at full strength, 2,000 nodes.
+    Ceiling: about 100 %, estimated by the expert, Stockfish at full strength with 2,000
+    nodes: it won 300 of 300 games, 95 % interval 98.7 to 100.
 
     Arguments:
         opponent: "stockfish", or "builtin", a small player of our own, much weaker, for
