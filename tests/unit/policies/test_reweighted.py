@@ -1,0 +1,229 @@
+"""The policy that acts: what the behaviour does, times exp(β · what it is worth).
+
+Behaviour 0.5, 0.4, 0.1 and likelihood 0.1, 0.36, 0.1 have the ratios 0.2, 0.9 and 1.
+"""
+
+from dataclasses import replace
+from math import exp
+from pathlib import Path
+
+import pytest
+import torch
+
+from forethought.config_q_sft import ActingConfig, SupportConfig
+from forethought.errors import PolicyError
+from forethought.policies.actor_critic import ActorCritic
+from forethought.policies.contract import GenerationRequest, GenerationResult
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.reweighted import (
+    BEHAVIOUR,
+    LIKELIHOOD,
+    ReweightedPolicy,
+    Settings,
+    Twin,
+    acting_model,
+    is_reweighted,
+    load_reweighted,
+    load_twin,
+    reweighted_logits,
+    twin_of,
+)
+from forethought.policies.tiny import TinySize, make_tiny
+from forethought.types import Message, Prompt
+
+BEHAVIOUR_P, LIKELIHOOD_P = [0.5, 0.4, 0.1], [0.1, 0.36, 0.1]
+WORDS = ["up", "down", "left", "right", "then", "stop"]
+SMALL = TinySize(hidden_size=32, intermediate_size=64, layers=2, heads=2, vision_hidden_size=16)
+
+
+@pytest.mark.parametrize(
+    ("acting", "support", "weights"),
+    [
+        pytest.param(
+            ActingConfig(beta=0.0), SupportConfig(), [0.5, 0.4, 0.1], id="beta 0: the behaviour"
+        ),
+        pytest.param(
+            ActingConfig(beta=2.0),
+            SupportConfig(),
+            [0.5 * exp(0.4), 0.4 * exp(1.8), 0.1 * exp(2.0)],
+            id="ratio",
+        ),
+        pytest.param(
+            ActingConfig(beta=2.0, extraction="probability"),
+            SupportConfig(),
+            [0.5 * exp(0.2), 0.4 * exp(0.72), 0.1 * exp(0.2)],
+            id="probability",
+        ),
+        pytest.param(
+            ActingConfig(beta=2.0),
+            SupportConfig(min_probability=0.2),
+            [0.5 * exp(0.4), 0.4 * exp(1.8), 0.1],
+            id="unsupported: no bonus",
+        ),
+        pytest.param(
+            ActingConfig(beta=2.0),
+            SupportConfig(floor=0.2),
+            [0.5 * exp(0.4), 0.4 * exp(1.8), 0.1 * exp(1.0)],
+            id="floored",
+        ),
+        pytest.param(
+            ActingConfig(beta=2.0, top_p=0.6),
+            SupportConfig(),
+            # 0.75, 2.42 and 0.74 of 3.90: the second has 0.62 of the mass, enough alone.
+            [0.0, 1.0, 0.0],
+            id="nucleus of the acting policy",
+        ),
+    ],
+)
+def test_what_acts(acting: ActingConfig, support: SupportConfig, weights: list[float]) -> None:
+    logits = reweighted_logits(
+        behaviour_logprobs_BV=torch.tensor([BEHAVIOUR_P]).log(),
+        likelihood_logprobs_BV=torch.tensor([LIKELIHOOD_P]).log(),
+        acting=acting,
+        support=support,
+    )
+    expected = [weight / sum(weights) for weight in weights]
+    assert torch.softmax(logits, -1)[0].tolist() == pytest.approx(expected)
+
+
+def test_a_ratio_above_one_counts_as_one() -> None:
+    logits = reweighted_logits(
+        behaviour_logprobs_BV=torch.tensor([[0.9, 0.1]]).log(),
+        likelihood_logprobs_BV=torch.tensor([[0.45, 0.5]]).log(),
+        acting=ActingConfig(beta=3.0),
+        support=SupportConfig(),
+    )
+    weights = [0.9 * exp(1.5), 0.1 * exp(3.0)]
+    expected = [weight / sum(weights) for weight in weights]
+    assert torch.softmax(logits, -1)[0].tolist() == pytest.approx(expected)
+
+
+@pytest.fixture(scope="module")
+def pair() -> tuple[HuggingFacePolicy, Twin]:
+    """Two models of random, sharpened weights."""
+    torch.set_num_threads(1)
+    behaviour = HuggingFacePolicy(make_tiny([" ".join(WORDS)] * 3, seed=0, size=SMALL), slots=4)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in behaviour.module.parameters():
+            if parameter.ndim > 1:
+                parameter.mul_(1.5)
+        likelihood = twin_of(behaviour)
+        for parameter in likelihood.module.parameters():
+            parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
+    return behaviour, likelihood
+
+
+def prompts_of(policy: HuggingFacePolicy) -> list[Prompt]:
+    texts = (" ".join(WORDS[: 1 + n % 5]) + str(n) for n in range(9))
+    return [policy.prompt([Message("user", text)]) for text in texts]
+
+
+def answers(
+    policy: HuggingFacePolicy | ReweightedPolicy, prompts: list[Prompt], temperature: float
+) -> list[GenerationResult]:
+    for key, prompt in enumerate(prompts):
+        policy.submit(GenerationRequest(key, prompt, 50 + key, 8, temperature))
+    results: dict[int, GenerationResult] = {}
+    while len(results) < len(prompts):
+        results |= {result.key: result for result in policy.advance()}
+    return [results[key] for key in range(len(prompts))]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0, 0.5])
+def test_beta_zero_is_the_behaviour_policy(
+    pair: tuple[HuggingFacePolicy, Twin], temperature: float
+) -> None:
+    behaviour, likelihood = pair
+    settings = Settings(ActingConfig(beta=0.0), SupportConfig())
+    policy = ReweightedPolicy(behaviour, likelihood, settings, slots=4)
+    prompts = prompts_of(behaviour)
+    expected = answers(behaviour, prompts, temperature)
+    found = answers(policy, prompts, temperature)
+    for one, other in zip(expected, found, strict=True):
+        assert one.completion.token_ids == other.completion.token_ids
+        assert one.completion.logprobs == pytest.approx(other.completion.logprobs, abs=1e-5)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_sampled_log_probs_equal_fresh_forward_passes(
+    pair: tuple[HuggingFacePolicy, Twin], temperature: float
+) -> None:
+    """Through both caches, row by row, against each prefix by itself."""
+    behaviour, likelihood = pair
+    settings = Settings(ActingConfig(beta=6.0), SupportConfig())
+    policy = ReweightedPolicy(behaviour, likelihood, settings, slots=4)
+    prompts = prompts_of(behaviour)
+    for prompt, result in zip(prompts, answers(policy, prompts, temperature), strict=True):
+        ids = result.completion.token_ids
+        for place, token in enumerate(ids):
+            prefix = (*prompt.token_ids, *ids[:place])
+            logits = reweighted_logits(
+                behaviour_logprobs_BV=fresh(behaviour.module, prefix),
+                likelihood_logprobs_BV=fresh(likelihood.module, prefix),
+                acting=settings.acting,
+                support=settings.support,
+            )
+            expected = torch.log_softmax(logits / temperature, -1)[0, token]
+            assert result.completion.logprobs[place] == pytest.approx(float(expected), abs=1e-3)
+
+
+def fresh(module: ActorCritic, ids: tuple[int, ...]) -> torch.Tensor:
+    with torch.no_grad():
+        logits = module.model(input_ids=torch.tensor([ids])).logits[:, -1]
+        return torch.log_softmax(module.speakable(logits), -1)
+
+
+def test_more_beta_more_worth(pair: tuple[HuggingFacePolicy, Twin]) -> None:
+    behaviour, likelihood = pair
+    policy = ReweightedPolicy(
+        behaviour, likelihood, Settings(ActingConfig(beta=0.0), SupportConfig()), slots=4
+    )
+    prompts = prompts_of(behaviour)
+    mild = answers(policy, prompts, 0.0)
+    policy.act_as(replace(policy.acting, beta=50.0))
+    strong = answers(policy, prompts, 0.0)
+    assert [r.completion.token_ids for r in mild] != [r.completion.token_ids for r in strong]
+    policy.submit(GenerationRequest(0, prompts[0], 0, 4, 0.0))
+    with pytest.raises(RuntimeError, match="1 requests are unanswered"):
+        policy.act_as(policy.acting)
+
+
+def test_a_twin_shares_what_is_not_trained(pair: tuple[HuggingFacePolicy, Twin]) -> None:
+    behaviour = HuggingFacePolicy(make_tiny(WORDS, seed=0, size=SMALL), slots=1)
+    frozen = next(iter(behaviour.module.parameters())).requires_grad_(requires_grad=False)
+    twin = twin_of(behaviour)
+    assert next(iter(twin.module.parameters())) is frozen
+    pairs = zip(behaviour.module.parameters(), twin.module.parameters(), strict=True)
+    assert all((one is other) is (one is frozen) for one, other in pairs)
+    # The copy remembers its own hidden states, not those of the first.
+    assert fresh(twin.module, (7, 8)).equal(fresh(behaviour.module, (7, 8)))
+    twin.module.last_hidden()
+
+
+def test_saved_and_loaded(pair: tuple[HuggingFacePolicy, Twin], tmp_path: Path) -> None:
+    behaviour, likelihood = pair
+    settings = Settings(ActingConfig(beta=6.0), SupportConfig(floor=0.01))
+    assert not is_reweighted(tmp_path)
+    assert acting_model(tmp_path) == str(tmp_path)
+    behaviour.save(tmp_path / BEHAVIOUR)
+    settings.save(tmp_path)
+    assert not is_reweighted(tmp_path)  # A first phase has no values yet: π_φ acts.
+    assert acting_model(tmp_path) == str(tmp_path / BEHAVIOUR)
+    likelihood.save(tmp_path / LIKELIHOOD, behaviour)
+    assert is_reweighted(tmp_path)
+    loaded = load_reweighted(tmp_path, slots=4)
+    assert loaded.acting == settings.acting
+    policy = ReweightedPolicy(behaviour, likelihood, settings, slots=4)
+    prompts = prompts_of(behaviour)
+    expected = [r.completion.token_ids for r in answers(policy, prompts, 1.0)]
+    assert [r.completion.token_ids for r in answers(loaded, prompts, 1.0)] == expected
+
+
+def test_refused(pair: tuple[HuggingFacePolicy, Twin], tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match=r"reweighted\.json: got no settings"):
+        Settings.load(tmp_path)
+    deeper = replace(SMALL, layers=3)
+    HuggingFacePolicy(make_tiny(WORDS, seed=0, size=deeper), slots=1).save(tmp_path)
+    with pytest.raises(PolicyError, match="got another architecture"):
+        load_twin(tmp_path, pair[0])

@@ -1,0 +1,282 @@
+"""Q-SFT's two phases: which state is asked about what, what moves, and what survives a kill."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from forethought.config_file import dump_config, load_any_config
+from forethought.config_q_sft import QSFTConfig, SupportConfig
+from forethought.errors import ConfigError
+from forethought.policies.batching import Example
+from forethought.policies.huggingface import HuggingFacePolicy, load_policy
+from forethought.policies.reweighted import Settings, load_reweighted
+from forethought.rollouts.store import write_shard
+from forethought.rollouts.world import World
+from forethought.runs.metrics import read_metrics
+from forethought.targets.reward_map import RewardMap, write_reward_map
+from forethought.training import q_sft
+from forethought.training.episodes import Episode, lay_out, scatter_actions
+from forethought.training.offline import OfflineData, load_offline
+from forethought.training.q_sft import Learner, judge, plan_stages, train_q_sft
+from forethought.training.q_sft_models import QSFTModels
+from forethought.types import Prompt
+from tests.unit.training.crossing import cut_after, straight_on
+
+
+class OneProcess:
+    """As much of a run as judging asks for."""
+
+    process, processes = 0, 1
+
+    class accelerator:  # noqa: N801
+        autocast = staticmethod(torch.enable_grad)
+
+    def sum(self, numbers: torch.Tensor) -> torch.Tensor:
+        return numbers
+
+
+def unlike(policy: HuggingFacePolicy, models: QSFTModels) -> None:
+    """Makes p_θ̄ another distribution than π_φ."""
+    assert models.target is not None
+    generator = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        for parameter in models.target.module.parameters():
+            parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
+    assert policy.module is not models.target.module
+
+
+def all_logprobs(module: object, policy: HuggingFacePolicy, ids: tuple[int, ...]) -> torch.Tensor:
+    """Of what follows these tokens, by a forward pass of its own: [V]."""
+    with torch.no_grad():
+        logits = module.model(input_ids=torch.tensor([ids])).logits[0, -1]  # type: ignore[attr-defined]
+        return torch.log_softmax(module.speakable(logits), -1)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("gamma", [1.0, 0.9])
+def test_targets_ask_both_models_about_the_next_state(
+    gamma: float, q_sft_config: QSFTConfig, crossing: World, small_model: Path
+) -> None:
+    """Each target against forward passes over its own prefix, and max p̄/π written out."""
+    policy = load_policy(str(small_model), slots=1)
+    config = replace(q_sft_config, gamma=gamma, support=SupportConfig(min_probability=0.01))
+    data = load_offline(config, crossing, policy)
+    models = QSFTModels(policy, Settings(config.acting, config.support))
+    models.begin("likelihood")
+    unlike(policy, models)
+    learner = Learner(models, None, data, config, OneProcess())  # type: ignore[arg-type]
+    episodes = [data.episodes[0], data.episodes[1]]
+    parts = lay_out(episodes, policy.encoder, policy.device, 120)
+    judged, measures = judge(episodes, parts, learner)
+    expected = [targets_by_hand(episode, models, config) for episode in episodes]
+    assert len(judged) == len(parts) > 1
+    for one, numbers_N in zip(judged, scatter_actions(episodes, parts, expected), strict=True):
+        torch.testing.assert_close(one.targets_N, numbers_N, atol=2e-4, rtol=1e-3)
+    flat = torch.cat(expected)
+    assert flat.std() > 0.05  # or nothing was told apart
+    named = {measure.name: measure.value for measure in measures}
+    assert named["target_mean"] == pytest.approx(float(flat.mean()), abs=1e-3)
+    assert named["data_return"] == pytest.approx(0.5)  # one to the goal, one into the pit
+
+
+def targets_by_hand(episode: Episode, models: QSFTModels, config: QSFTConfig) -> torch.Tensor:
+    policy, floor = models.behaviour, config.support.floor
+    assert models.target is not None
+    prefixes: list[tuple[int, ...]] = []
+    rewards: list[float] = []
+    for row, reward in zip(episode.rows, episode.rewards, strict=True):
+        prompt, answer = row.example.prompt.token_ids, row.example.completion_ids
+        prefixes += [(*prompt, *answer[:length]) for length in range(len(answer))]
+        rewards += [0.0] * (len(answer) - 1) + [reward]
+    is_last_of_answer = [
+        place == length - 1 for length in episode.answer_lengths for place in range(length)
+    ]
+    targets: list[float] = []
+    for number, (reward, ends) in enumerate(zip(rewards, is_last_of_answer, strict=True)):
+        if number == len(rewards) - 1:
+            targets.append(reward)
+            continue
+        behaviour_V = all_logprobs(policy.module, policy, prefixes[number + 1]).exp()
+        target_V = all_logprobs(models.target.module, policy, prefixes[number + 1]).exp()
+        known = behaviour_V >= config.support.min_probability
+        known[behaviour_V.argmax()] = True
+        value = float((target_V / behaviour_V.clamp(min=floor))[known].max())
+        targets.append(min(1.0, reward + (config.gamma if ends else 1.0) * value))
+    return torch.tensor(targets)
+
+
+def weights(run: Path, step: int, part: str) -> dict[str, torch.Tensor]:
+    return load_file(run / f"checkpoints/step_{step}/model/{part}/model.safetensors")
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_two_phases(q_sft_config: QSFTConfig) -> None:
+    """An update of π_φ; then p_θ starts from it, learns, and p_θ̄ follows."""
+    changes = {"checkpoint_every": 1, "behaviour_epochs": 0.1, "epochs": 0.2}
+    run = train_q_sft(replace(q_sft_config, **changes))  # type: ignore[arg-type]
+    log = read_metrics(run / "metrics.jsonl")
+    assert log.column("loss").steps.tolist() == [1]
+    assert log.column("likelihood_loss").steps.tolist() == [2, 3]
+    assert same(weights(run, 2, "behaviour"), weights(run, 3, "behaviour"))
+    assert not same(weights(run, 2, "likelihood"), weights(run, 3, "likelihood"))
+    slow, fast = weights(run, 2, "target"), weights(run, 3, "likelihood")
+    for name, now in weights(run, 3, "target").items():
+        torch.testing.assert_close(now, slow[name] + 0.1 * (fast[name] - slow[name]))
+
+
+@pytest.mark.parametrize(
+    ("phases", "stopped_in"),
+    [
+        pytest.param("two", 4, id="in the first phase"),
+        pytest.param("two", 5, id="between the phases"),
+        pytest.param("two", 8, id="in the second phase"),
+        pytest.param("joint", 4, id="in both at once"),
+    ],
+)
+def test_resumed_equals_never_stopped(
+    phases: str, stopped_in: int, q_sft_config: QSFTConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed in an update, and taken up at the checkpoint before it."""
+    epochs = 0.4 if phases == "two" else 0.5
+    config = replace(q_sft_config, phases=phases, epochs=epochs)  # type: ignore[arg-type]
+    whole = train_q_sft(replace(config, output=config.output + "_whole"))
+    sound, done = q_sft.update, [0]
+
+    def killed(*arguments: Any) -> Any:
+        done[0] += 1
+        if done[0] == stopped_in:
+            raise KeyboardInterrupt
+        return sound(*arguments)
+
+    monkeypatch.setattr(q_sft, "update", killed)
+    with pytest.raises(KeyboardInterrupt):
+        train_q_sft(config)
+    run = train_q_sft(config, existing="resume")
+    last = 8 if phases == "two" else 5
+    for part in ("behaviour", "likelihood", "target"):
+        assert same(weights(whole, last, part), weights(run, last, part))
+    metrics = [(one / "metrics.jsonl").read_text(encoding="utf-8") for one in (whole, run)]
+    assert metrics[0] == metrics[1]
+
+
+def test_a_model_that_imitates_already_is_left_as_it_is(
+    q_sft_config: QSFTConfig, small_model: Path
+) -> None:
+    run = train_q_sft(replace(q_sft_config, behaviour_epochs=0.0))
+    start = load_file(small_model / "model.safetensors")
+    assert same(start, weights(run, 4, "behaviour"))
+    assert not same(start, weights(run, 4, "likelihood"))
+
+
+def test_the_paper_s_settings_train(q_sft_config: QSFTConfig) -> None:
+    for action_set in ("vocabulary", "legal"):
+        config = replace(q_sft_config, leftover="spread", action_set=action_set)
+        train_q_sft(config, existing="overwrite" if action_set == "legal" else "refuse")
+    acting = load_reweighted(Path(q_sft_config.output) / "checkpoints/step_8/model", slots=2)
+    assert acting.acting == q_sft_config.acting
+
+
+def test_steps_of_phases(q_sft_config: QSFTConfig) -> None:
+    assert [stage[1:] for stage in plan_stages(q_sft_config, 80)] == [(0, 4), (4, 4)]
+    assert [stage[1:] for stage in plan_stages(q_sft_config, 3)] == [(0, 1), (1, 1)]
+    joint = replace(q_sft_config, phases="joint", epochs=1.0)
+    assert [stage[1:] for stage in plan_stages(joint, 80)] == [(0, 10)]
+
+
+# The data
+
+
+def loaded(config: QSFTConfig, world: World, model: Path) -> OfflineData:
+    return load_offline(config, world, load_policy(str(model), slots=1))
+
+
+def test_the_map_is_given_or_declared_or_fitted(
+    q_sft_config: QSFTConfig, crossing: World, small_model: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    write_shard(data / "some.parquet", list(straight_on(crossing, range(4))))
+    config = replace(q_sft_config, data=str(data))
+    assert loaded(config, crossing, small_model).reward_map == RewardMap(0.0, 1.0)
+    write_reward_map(data, RewardMap(-1.0, 2.0))
+    assert loaded(config, crossing, small_model).reward_map == RewardMap(-1.0, 2.0)
+    config = replace(config, lowest_return=-3.0, highest_return=3.0)
+    assert loaded(config, crossing, small_model).reward_map == RewardMap(-3.0, 3.0)
+    config = replace(config, lowest_return=-3.0, highest_return=0.5)
+    with pytest.raises(ConfigError, match=r"trajectory 0 \(tests.*Crossing, seed 0\).*-3 to 0.5"):
+        loaded(config, crossing, small_model)
+
+
+def test_the_dummy_is_never_said(
+    q_sft_config: QSFTConfig, crossing: World, small_model: Path
+) -> None:
+    data = loaded(q_sft_config, crossing, small_model)
+    assert data.dummy == load_policy(str(small_model), slots=1).encoder.tokenizer.pad_token_id
+    assert not any(
+        data.dummy in answer for episode in data.episodes for answer in episode.answers()
+    )
+    assert loaded(replace(q_sft_config, leftover="spread"), crossing, small_model).dummy is None
+
+
+def test_what_was_cut_has_no_last_target(
+    q_sft_config: QSFTConfig, crossing: World, small_model: Path, tmp_path: Path
+) -> None:
+    walks = [*straight_on(crossing, range(4)), cut_after(next(straight_on(crossing, range(1))), 2)]
+    write_shard(tmp_path / "cut.parquet", walks)
+    config = replace(q_sft_config, data=str(tmp_path / "cut.parquet"))
+    cut = loaded(config, crossing, small_model).episodes[-1]
+    assert (cut.terminated, cut.known_actions) == (False, cut.actions - 1)
+    train_q_sft(replace(config, batch_size=5))
+
+
+def test_legal_answers_alone_where_only_they_count(
+    q_sft_config: QSFTConfig, crossing: World, small_model: Path, tmp_path: Path
+) -> None:
+    (walk,) = straight_on(crossing, range(1))
+    completion = replace(walk.steps[0].completion, text="I fly.")
+    odd = replace(walk, steps=(replace(walk.steps[0], completion=completion), *walk.steps[1:]))
+    write_shard(tmp_path / "odd.parquet", [walk, odd, *straight_on(crossing, range(1, 2))])
+    config = replace(q_sft_config, data=str(tmp_path / "odd.parquet"), action_set="legal")
+    with pytest.raises(ConfigError, match="action_set is 'legal', but the data hold an answer"):
+        loaded(config, crossing, small_model)
+    loaded(replace(config, action_set="vocabulary"), crossing, small_model)
+
+
+# The settings
+
+
+def test_settings_come_back_equal(q_sft_config: QSFTConfig, tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(dump_config(q_sft_config), encoding="utf-8")
+    assert load_any_config(tmp_path / "config.yaml") == q_sft_config
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lowest_return": 0.0}, "both or neither"),
+        ({"lowest_return": 1.0, "highest_return": 1.0}, r"highest_return is 1.0 — expected above"),
+        ({"gamma": 1.1}, "gamma is 1.1"),
+        ({"target_rate": 0.0}, "target_rate is 0.0"),
+        ({"epochs": 0.0}, "epochs is 0.0"),
+    ],
+)
+def test_wrong_settings(changes: dict[str, float], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        QSFTConfig(**changes)  # type: ignore[arg-type]
+
+
+def test_a_score_of_an_example_agrees(small_model: Path) -> None:
+    """The by-hand forward pass of these tests is the policy's own."""
+    policy = load_policy(str(small_model), slots=1)
+    ids = tuple(np.random.default_rng(0).integers(6, 60, size=9).tolist())
+    prompt = Prompt((), ids[:5])
+    scores = policy.score([Example(prompt, ids[5:])], temperature=1.0).logprobs_BT[0]
+    by_hand = [all_logprobs(policy.module, policy, ids[:n])[ids[n]] for n in range(5, 9)]
+    torch.testing.assert_close(scores, torch.stack(by_hand), atol=1e-4, rtol=1e-4)
