@@ -15,6 +15,7 @@ from forethought.config_parts import (
 )
 
 Objective = Literal["dpo", "constant_action", "apw", "ipo", "rdpo", "rpo", "hinge", "kto", "simpo"]
+Pairing = Literal["matched", "branch", "mcts"]
 _OF_THOUGHTS = ("constant_action", "apw")
 """Objectives that train thoughts alone."""
 
@@ -80,7 +81,7 @@ class DPOConfig:
     gamma: float = 0.9
     """Discount of the score per environment step."""
 
-    pairing: Literal["matched", "branch", "mcts"] = "matched"
+    pairing: Pairing = "matched"
     """Who is compared: trajectories that pass the same state at the same step (InteractiveCOT);
     answers drawn again in one state and played to the end; or siblings of a search tree."""
 

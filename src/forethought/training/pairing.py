@@ -174,7 +174,8 @@ def _choose(
     """States that were passed, drawn uniformly, none twice."""
     passed = [(n, at) for n, (t, _) in enumerate(scored) for at in range(len(t.steps))]
     drawn = choice.permutation(len(passed))[:count]
-    return [_Root(*scored[passed[index][0]], passed[index][1]) for index in sorted(drawn)]
+    chosen = [passed[index] for index in sorted(drawn)]
+    return [_Root(scored[n][0], scored[n][1], at) for n, at in chosen]
 
 
 def _branch(

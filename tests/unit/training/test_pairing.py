@@ -1,12 +1,13 @@
 """What is played for pairs, and the pairs that are found: by a policy that throws dice."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from forethought.config_dpo import DPOConfig
+from forethought.config_dpo import DPOConfig, Pairing
 from forethought.config_parts import EnvironmentConfig, PromptConfig, RolloutConfig
 from forethought.environments.contract import Advice
 from forethought.environments.vector import InProcessRunner
@@ -53,14 +54,16 @@ class Alone:
         return items
 
 
-def settings(pairing: str, **changes: Any) -> DPOConfig:
-    return DPOConfig(
+def settings(pairing: Pairing, **changes: Any) -> DPOConfig:
+    config = DPOConfig(
         environment=WORLD,
         total_steps=64,
-        pairing=pairing,  # pyright: ignore[reportArgumentType]
+        pairing=pairing,
+        pairs_per_iteration=64,
+        batch_size=8,
         rollout=RolloutConfig(slots=8, steps_per_iteration=64, on_invalid="penalise"),
-        **{"pairs_per_iteration": 64, "batch_size": 8, **changes},
     )
+    return replace(config, **changes)
 
 
 def play(config: DPOConfig, iteration: int = 0) -> Gathered:
@@ -89,7 +92,7 @@ def same(one: Gathered, other: Gathered) -> bool:
 
 
 @pytest.mark.parametrize("pairing", ["matched", "branch", "mcts"])
-def test_pairs_are_answers_to_one_question(pairing: str) -> None:
+def test_pairs_are_answers_to_one_question(pairing: Pairing) -> None:
     gathered = play(settings(pairing))
     assert gathered.pairs
     for winner, loser in gathered.pairs:
@@ -103,7 +106,7 @@ def test_pairs_are_answers_to_one_question(pairing: str) -> None:
 
 
 @pytest.mark.parametrize("pairing", ["branch", "mcts"])
-def test_branches_begin_in_states_that_were_passed(pairing: str) -> None:
+def test_branches_begin_in_states_that_were_passed(pairing: Pairing) -> None:
     gathered = play(settings(pairing))
     whole = [t for t in gathered.collected.trajectories if t.first_step == 0]
     states = {(t.seed, i, s.state_key) for t in whole for i, s in enumerate(t.steps)}
@@ -140,7 +143,7 @@ def test_scores_of_matched_pairs_are_their_trajectories() -> None:
 
 
 @pytest.mark.parametrize("pairing", ["matched", "branch", "mcts"])
-def test_an_iteration_is_a_function_of_seed_and_number(pairing: str) -> None:
+def test_an_iteration_is_a_function_of_seed_and_number(pairing: Pairing) -> None:
     assert same(play(settings(pairing), 1), play(settings(pairing), 1))
     assert not same(play(settings(pairing)), play(settings(pairing), 1))
     assert not same(play(settings(pairing)), play(settings(pairing, seed=1)))
