@@ -74,7 +74,7 @@ class Chess(gymnasium.Env[str, str]):
     nodes: it won 300 of 300 games, 95 % interval 98.7 to 100.
 
     Arguments:
-        opponent: "stockfish", or "builtin", a small player of our own, much weaker, for
+        opponent: "stockfish", or "builtin", a small player of our own, weaker, for
             machines without an engine. Results name it in the task type.
         stockfish: name or path of the engine's program. The strengths above are those of
             version 15.1.
