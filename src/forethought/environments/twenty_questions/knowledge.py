@@ -32,6 +32,7 @@ class Attribute(NamedTuple):
 
 @cache
 def load_things() -> tuple[Thing, ...]:
+    """The objects, by category, in the order of their numbers."""
     things: list[Thing] = []
     category = ""
     for line in _lines("objects.txt"):
@@ -45,6 +46,11 @@ def load_things() -> tuple[Thing, ...]:
 
 @cache
 def load_attributes() -> tuple[Attribute, ...]:
+    """The attributes, in the order of their numbers.
+
+    Raises:
+        ValueError: the table names an object that there is not.
+    """
     lines = [line for line in _lines("attributes.txt") if line]
     return tuple(
         Attribute(name, tuple(questions.split(" | ")), _members(name, words.split()))
