@@ -9,6 +9,7 @@ from forethought.cli.api import open_api_player
 from forethought.cli.flags import value_of
 from forethought.config import PPOConfig
 from forethought.config_api import ApiConfig
+from forethought.config_dpo import DPOConfig
 from forethought.config_file import AnyConfig, load_any_config
 from forethought.config_parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError, UnknownNameError
@@ -41,7 +42,9 @@ class Source(NamedTuple):
     @property
     def max_new_tokens(self) -> int | None:
         """The longest answer that it was trained to give, where that is known."""
-        return self.config.rollout.max_new_tokens if isinstance(self.config, PPOConfig) else None
+        if isinstance(self.config, PPOConfig | DPOConfig):
+            return self.config.rollout.max_new_tokens
+        return None
 
 
 def find_source(name: str) -> Source:

@@ -67,6 +67,11 @@ class RunFolder:
         return self.path / "trajectories"
 
     @property
+    def pairs_dir(self) -> Path:
+        """Which of the stored answers were compared, one file per shard."""
+        return self.path / "pairs"
+
+    @property
     def evaluation_path(self) -> Path:
         return self.path / "evaluation.json"
 
@@ -175,6 +180,7 @@ class RunFolder:
             self.tensorboard_dir,
             self.checkpoints_dir,
             self.trajectories_dir,
+            self.pairs_dir,
             self.evaluation_path,
             self.evaluation_episodes_path,
             self.report_path,

@@ -31,7 +31,14 @@ from forethought.training.pair_samples import (
     plan_pairs,
     to_pair_sample,
 )
-from forethought.training.pairing import Collectors, Gathered, gather, make_collectors, stored_pairs
+from forethought.training.pairing import (
+    Collectors,
+    Gathered,
+    gather,
+    make_collectors,
+    places,
+    stored_pairs,
+)
 from forethought.training.run import Existing, Run, advance, open_run
 from forethought.training.start import start
 from forethought.training.summary import Stopwatch, summarise_actions, summarise_collection
@@ -109,6 +116,7 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
                 )
                 if stored is None:
                     run.keep(gathered.collected.trajectories, iteration + 1)
+                    run.keep_pairs(places(gathered), iteration + 1)
                 else:
                     bar.update()
                 if config.refresh_every and (iteration + 1) % config.refresh_every == 0:

@@ -18,6 +18,7 @@ from forethought.rollouts.seeding import Split
 from forethought.rollouts.slot import Start
 from forethought.rollouts.store import read_shard, read_shards
 from forethought.rollouts.world import World
+from forethought.runs.pairs import AnswerPlace, PairPlace
 from forethought.targets.pairs import Candidate, Pair, candidates_of, make_pairs
 from forethought.targets.preference import trajectory_scores
 from forethought.targets.search import SearchTree
@@ -127,6 +128,19 @@ def gather(collectors: Collectors, config: DPOConfig, run: Run, iteration: int) 
         make_pairs(candidates, margin=config.margin, most_per_state=config.pairs_per_state)
     )
     return everything
+
+
+def places(gathered: Gathered) -> list[PairPlace]:
+    """Where the pairs' answers stand among the trajectories."""
+    where = {
+        id(step): (number, index)
+        for number, trajectory in enumerate(gathered.collected.trajectories)
+        for index, step in enumerate(trajectory.steps)
+    }
+    return [
+        PairPlace(*(AnswerPlace(*where[id(side.step)], side.score) for side in pair))
+        for pair in gathered.pairs
+    ]
 
 
 def stored_pairs(config: DPOConfig, run: Run) -> list[Pair]:

@@ -28,6 +28,8 @@ from forethought.runs.checkpoints import (
     write_checkpoint,
 )
 from forethought.runs.metrics import MetricsLog, MetricsPosition
+from forethought.runs.pairs import SUFFIX as PAIRS_SUFFIX
+from forethought.runs.pairs import PairPlace, write_pairs
 from forethought.runs.run_folder import RunFolder, write_text
 from forethought.training.optim import Updater
 from forethought.training.state import (
@@ -150,6 +152,11 @@ class Run:
         """Stores what was played, one shard per round and process."""
         name = f"step_{step:06d}_process_{self.process}.parquet"
         write_shard(self.folder.trajectories_dir / name, trajectories)
+
+    def keep_pairs(self, pairs: Sequence[PairPlace], step: int) -> None:
+        """Stores which of the answers of `keep` were compared."""
+        name = f"step_{step:06d}_process_{self.process}{PAIRS_SUFFIX}"
+        write_pairs(self.folder.pairs_dir / name, pairs)
 
     def share_of(self, number: int, name: str) -> int:
         """This process's equal part of a number that is set for all of them.

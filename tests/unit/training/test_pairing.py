@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ from forethought.config_dpo import DPOConfig, Pairing
 from forethought.config_parts import EnvironmentConfig, PromptConfig, RolloutConfig
 from forethought.environments.contract import Advice
 from forethought.environments.vector import InProcessRunner
+from forethought.errors import StorageError
 from forethought.policies.contract import GenerationRequest, GenerationResult
 from forethought.prompts.answers import write_answer
 from forethought.rollouts.world import World, open_world
+from forethought.runs.pairs import read_pairs, write_pairs
 from forethought.targets.preference import trajectory_scores
-from forethought.training.pairing import Gathered, gather, make_collectors
+from forethought.training.pairing import Gathered, gather, make_collectors, places
 from forethought.types import Completion, FinishReason, Message, Prompt, Trajectory
 from tests.unit.training.stairs import TOP, Stairs
 
@@ -147,6 +150,26 @@ def test_an_iteration_is_a_function_of_seed_and_number(pairing: Pairing) -> None
     assert same(play(settings(pairing), 1), play(settings(pairing), 1))
     assert not same(play(settings(pairing)), play(settings(pairing), 1))
     assert not same(play(settings(pairing)), play(settings(pairing, seed=1)))
+
+
+@pytest.mark.parametrize("pairing", ["matched", "branch", "mcts"])
+def test_what_was_compared_can_be_found_again(pairing: Pairing, tmp_path: Path) -> None:
+    gathered = play(settings(pairing))
+    write_pairs(tmp_path / "pairs" / "one.jsonl", places(gathered))
+    found = read_pairs(tmp_path / "pairs" / "one.jsonl")
+    assert len(found) == len(gathered.pairs)
+    for place, pair in zip(found, gathered.pairs, strict=True):
+        for ours, theirs in zip(place, pair, strict=True):
+            trajectory = gathered.collected.trajectories[ours.trajectory]
+            assert trajectory.steps[ours.step] is theirs.step
+            assert trajectory.first_step + ours.step == theirs.index
+            assert ours.score == theirs.score
+
+
+def test_pairs_that_are_none_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "pairs.jsonl").write_text('{"winner": 3}\n', encoding="utf-8")
+    with pytest.raises(StorageError, match="got something else than pairs, one a line"):
+        read_pairs(tmp_path / "pairs.jsonl")
 
 
 def test_the_cap_per_state() -> None:
