@@ -110,6 +110,10 @@ class QSFTConfig:
     """What is open in a state: every token, or those that go on towards an action of the
     world (worlds with a fixed list, and --prompt.format action_only)."""
 
+    backup: Literal["token", "utterance"] = "token"
+    """How far a value goes back at a time: one token (the paper), or the whole answer, inside
+    which each next state is known for sure. The same fixed point, reached sooner."""
+
     target_rate: float = 0.005
     """α of θ̄ ← (1 - α) θ̄ + α θ, after every step. Public code: 0.005."""
 

@@ -234,6 +234,8 @@ class Transitions(NamedTuple):
     """0 where the world ended."""
     is_known_N: Tensor
     """Bool: False where the episode was cut and nobody knows what would have followed."""
+    is_inside_N: Tensor
+    """Bool: False at the last token of an answer."""
 
 
 def transitions(
@@ -251,12 +253,14 @@ def transitions(
         rewards += [inside] * (length - 1) + [reward_map.reward(reward, discount=gamma)]
         discounts += [utterance_gamma] * (length - 1) + [gamma]
     is_known_N = torch.ones(len(rewards), dtype=torch.bool)
+    is_inside_N = torch.ones(len(rewards), dtype=torch.bool)
+    is_inside_N[torch.tensor(episode.answer_lengths).cumsum(0) - 1] = False
     if episode.terminated:
         discounts[-1] = 0.0
         rewards[-1] = reward_map.reward(episode.rewards[-1], discount=0.0)
     elif episode.bootstrap_value is None:
         is_known_N[-1] = False
-    return Transitions(torch.tensor(rewards), torch.tensor(discounts), is_known_N)
+    return Transitions(torch.tensor(rewards), torch.tensor(discounts), is_known_N, is_inside_N)
 
 
 def next_values(episode: Episode, values_N: Tensor, reward_map: RewardMap) -> Tensor:

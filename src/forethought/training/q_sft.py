@@ -17,8 +17,8 @@ from torch import Tensor
 from forethought.config_q_sft import QSFTConfig
 from forethought.losses.cross_entropy import token_mean_cross_entropy
 from forethought.losses.q_sft import likelihood_loss
-from forethought.losses.support import support_mask
-from forethought.targets.bellman import bellman_targets, state_values
+from forethought.losses.support import likelihood_ratios, support_mask
+from forethought.targets.bellman import bellman_targets, utterance_values
 from forethought.training.episodes import (
     Episode,
     Part,
@@ -203,12 +203,24 @@ def judge(
     config, data = learner.config, learner.data
     gammas = (config.gamma, config.gamma if config.utterance_gamma == "gamma" else 1.0)
     seen = [see(episodes, part, learner) for part in parts]
-    values = gather_actions(episodes, parts, [one.values_N for one in seen])
+    others, own, supported = (
+        gather_actions(episodes, parts, columns)
+        for columns in zip(*(one[:3] for one in seen), strict=True)
+    )
     targets: list[Tensor] = []
     known: list[Tensor] = []
     sums = torch.zeros(len(SUMS))
-    for episode, values_N in zip(episodes, values, strict=True):
+    for number, episode in enumerate(episodes):
         way = transitions(episode, data.reward_map, gamma=gammas[0], utterance_gamma=gammas[1])
+        is_inside_N = way.is_inside_N & (config.backup == "utterance")
+        values_N = utterance_values(
+            other_values_N=others[number],
+            own_values_N=own[number],
+            is_supported_N=supported[number],
+            rewards_N=way.rewards_N,
+            discounts_N=way.discounts_N,
+            is_inside_N=is_inside_N,
+        )
         following_N = next_values(episode, values_N, data.reward_map)
         is_known_N = way.is_known_N
         result = bellman_targets(
@@ -252,14 +264,19 @@ def summarise(sums: Tensor) -> list[Measure]:
 
 
 class Seen(NamedTuple):
-    """What the slow copy and the behaviour policy say of a part's states."""
+    """What the slow copy and the behaviour policy say of a part's states; [N] each."""
 
-    values_N: Tensor
+    others_N: Tensor
+    """The best supported action but the data's own."""
+    own_N: Tensor
+    """The data's own."""
+    is_supported_N: Tensor
+    """Whether that is supported."""
     choices_NV: Tensor
 
 
 def see(episodes: Sequence[Episode], part: Part, learner: Learner) -> Seen:
-    """V(s) of every state in which the agent writes a token."""
+    """What actions are worth in every state in which the agent writes a token."""
     models, support = learner.models, learner.config.support
     assert models.target is not None
     models.behaviour.module.without_dropout()
@@ -268,13 +285,19 @@ def see(episodes: Sequence[Episode], part: Part, learner: Learner) -> Seen:
         target_NV = models.target.module.action_logprobs(part.tokens, part.is_action_BT)
     never = models.behaviour.encoder.placeholder_ids
     choices_NV = choices_of(episodes, part, vocabulary=behaviour_NV.shape[1], never=never)
-    support_NV = support_mask(
+    support_NV = choices_NV & support_mask(
         logprobs_NV=behaviour_NV, top_p=support.top_p, min_probability=support.min_probability
     )
-    values_N = state_values(
+    ratios_NV = likelihood_ratios(
         likelihood_logprobs_NV=target_NV,
         behaviour_logprobs_NV=behaviour_NV,
-        support_NV=support_NV & choices_NV,
+        support_NV=support_NV,
         floor=support.floor,
     )
-    return Seen(values_N, choices_NV)
+    actions_N1 = part.actions()[:, None]
+    return Seen(
+        others_N=ratios_NV.scatter(1, actions_N1, 0.0).amax(1),
+        own_N=ratios_NV.gather(1, actions_N1).squeeze(1),
+        is_supported_N=support_NV.gather(1, actions_N1).squeeze(1),
+        choices_NV=choices_NV,
+    )

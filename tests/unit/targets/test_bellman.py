@@ -1,36 +1,62 @@
-"""The Bellman probability target, region by region.
+"""The Bellman probability target, region by region; and values within an answer.
 
-Behaviour 0.5, 0.4, 0.1 and likelihood 0.2, 0.36, 0.09 have the ratios 0.4, 0.9, 0.9; the third
-action lies outside the support.
+An answer of three tokens, of which the last is worth 0.6 and the others, by p/π, 0.3 and 0.2;
+beside them there are actions worth 0.5, 0.1 and 0.4.
 """
 
 import pytest
 import torch
 
-from forethought.targets.bellman import bellman_targets, state_values
+from forethought.targets.bellman import bellman_targets, utterance_values
 
-BEHAVIOUR = torch.tensor([[0.5, 0.4, 0.1]]).log()
+OTHERS, OWN = [0.5, 0.1, 0.4], [0.3, 0.2, 0.6]
+INSIDE, NOWHERE = [True, True, False], [False, False, False]
 
 
 @pytest.mark.parametrize(
-    ("likelihood", "kept", "floor", "value"),
+    ("own", "supported", "reward", "discount", "inside", "values"),
     [
-        pytest.param([0.2, 0.36, 0.09], [1, 1, 0], 1e-3, 0.9, id="the best action"),
-        pytest.param([0.2, 0.36, 0.2], [1, 1, 0], 1e-3, 0.9, id="an unsupported one is not"),
-        pytest.param([0.2, 0.04, 0.2], [1, 1, 1], 1e-3, 2.0, id="not bounded"),
-        pytest.param([0.2, 0.04, 0.2], [1, 1, 1], 0.4, 0.5, id="floored"),
+        pytest.param(OWN, [1, 1, 1], 0.0, 1.0, NOWHERE, [0.5, 0.2, 0.6], id="the best action"),
+        pytest.param(OWN, [1, 0, 0], 0.0, 1.0, NOWHERE, [0.5, 0.1, 0.4], id="not unsupported"),
+        pytest.param(OWN, [1, 1, 1], 0.0, 1.0, INSIDE, [0.6, 0.6, 0.6], id="back to the beginning"),
+        pytest.param(OWN, [1, 1, 1], 0.0, 0.5, INSIDE, [0.5, 0.3, 0.6], id="discounted"),
+        pytest.param(OWN, [1, 1, 1], 0.1, 0.5, INSIDE, [0.5, 0.4, 0.6], id="with the map's share"),
+        pytest.param(OWN, [1, 0, 1], 0.0, 1.0, INSIDE, [0.5, 0.1, 0.6], id="not over a gap"),
+        pytest.param(
+            [0.3, 0.2, 3.0], [1, 1, 1], 0.0, 1.0, INSIDE, [1.0, 1.0, 3.0], id="at most 1 goes back"
+        ),
     ],
 )
-def test_value_of_a_state(
-    likelihood: list[float], kept: list[int], floor: float, value: float
+def test_values_of_states(
+    own: list[float],
+    supported: list[int],
+    reward: float,
+    discount: float,
+    inside: list[bool],
+    values: list[float],
 ) -> None:
-    found = state_values(
-        likelihood_logprobs_NV=torch.tensor([likelihood]).log(),
-        behaviour_logprobs_NV=BEHAVIOUR,
-        support_NV=torch.tensor([kept]).bool(),
-        floor=floor,
+    found = utterance_values(
+        other_values_N=torch.tensor(OTHERS),
+        own_values_N=torch.tensor(own),
+        is_supported_N=torch.tensor(supported).bool(),
+        rewards_N=torch.full((3,), reward),
+        discounts_N=torch.full((3,), discount),
+        is_inside_N=torch.tensor(inside),
     )
-    assert found.tolist() == pytest.approx([value])
+    assert found.tolist() == pytest.approx(values)
+
+
+def test_values_refused() -> None:
+    three, two = torch.zeros(3), torch.zeros(2)
+    with pytest.raises(ValueError, match="one shape"):
+        utterance_values(
+            other_values_N=three,
+            own_values_N=two,
+            is_supported_N=three.bool(),
+            rewards_N=three,
+            discounts_N=three,
+            is_inside_N=three.bool(),
+        )
 
 
 @pytest.mark.parametrize(
@@ -81,13 +107,3 @@ def test_refused(changes: dict[str, torch.Tensor], message: str) -> None:
     }
     with pytest.raises(ValueError, match=message):
         bellman_targets(**{**arguments, **changes})
-
-
-def test_a_value_that_learns_is_refused() -> None:
-    with pytest.raises(ValueError, match="without gradient"):
-        state_values(
-            likelihood_logprobs_NV=BEHAVIOUR.clone().requires_grad_(),
-            behaviour_logprobs_NV=BEHAVIOUR,
-            support_NV=torch.ones(1, 3, dtype=torch.bool),
-            floor=0.1,
-        )
