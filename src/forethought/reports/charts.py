@@ -17,7 +17,7 @@ from forethought.reports.svg import Ink, to_inline_svg
 
 SIZE_IN = (3.8, 2.3)
 _FONT_SIZE = 9.5
-_NICE = (1, 2, 2.5, 5, 10)
+NICE = (1, 2, 2.5, 5, 10)
 """Ticks are multiples of these."""
 _DOTTED_UP_TO = 60
 """Points are marked one by one while they can be told apart."""
@@ -105,9 +105,9 @@ def style_axes(axes: Axes, x_label: str, y_label: str) -> None:
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel(x_label, color=text, fontsize=_FONT_SIZE)
     axes.set_ylabel(y_label, color=text, fontsize=_FONT_SIZE)
-    axes.xaxis.set_major_locator(MaxNLocator(5, steps=_NICE, integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(5, steps=_NICE))
-    axes.yaxis.set_major_formatter(FuncFormatter(_plain))
+    axes.xaxis.set_major_locator(MaxNLocator(5, steps=NICE, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=NICE))
+    axes.yaxis.set_major_formatter(FuncFormatter(plain))
 
 
 def _plot(axes: Axes, curve: Curve, look: Look, *, is_log: bool) -> None:
@@ -179,13 +179,14 @@ def _set_decades(axes: Axes, y: Numbers) -> None:
     axes.set_ylim(10.0**first, 10.0**last)
     axes.yaxis.set_major_locator(FixedLocator([10.0**n for n in range(first, last + 1, every)]))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(_plain))
+    axes.yaxis.set_major_formatter(FuncFormatter(plain))
 
 
 # Labels of ticks; matplotlib calls them with value and position.
 
 
-def _plain(value: float, _: int | None) -> str:
+def plain(value: float, _: int | None) -> str:
+    """Three significant digits."""
     return short(value)
 
 

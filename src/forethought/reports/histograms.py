@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from forethought.reports.charts import SIZE_IN, style_axes
+from forethought.reports.charts import NICE, SIZE_IN, plain, style_axes
 from forethought.reports.svg import Ink, to_inline_svg
 
 _MOST_BARS = 40
@@ -29,7 +30,8 @@ def bars(values_K: NDArray[np.float64], counts_K: NDArray[np.int64]) -> Bars:
         counts_K: how often each occurs.
     """
     lowest, highest = float(values_K[0]), float(values_K[-1])
-    if highest - lowest < _MOST_BARS and bool((values_K == np.round(values_K)).all()):
+    is_whole = bool((values_K == np.round(values_K)).all())
+    if lowest == highest or (is_whole and highest - lowest < _MOST_BARS):
         edges = np.arange(lowest - 0.5, highest + 1.0)
     else:
         edges = np.linspace(lowest, highest, _MOST_BARS + 1)
@@ -66,4 +68,8 @@ def draw_histogram(
             color=Ink.SERIES_1.value,
             linewidth=0,
         )
+        is_whole = bool((values_K == np.round(values_K)).all())
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=NICE, integer=is_whole))
+        axes.xaxis.set_major_formatter(FuncFormatter(plain))
+        axes.yaxis.set_major_locator(MaxNLocator(5, steps=NICE, integer=True))
         return to_inline_svg(figure, name=name, description=description)

@@ -8,7 +8,7 @@ import pytest
 
 from forethought.data.description import describe
 from forethought.reports.dataset import render_dataset, write_dataset_page
-from forethought.reports.histograms import bars
+from forethought.reports.histograms import bars, draw_histogram
 from forethought.rollouts.store import write_shard
 from forethought.targets.reward_map import RewardMap, write_reward_map
 from tests.unit.data.builders import make_trajectory
@@ -68,4 +68,19 @@ def test_other_numbers_share_equal_intervals() -> None:
 
 
 def test_a_single_value_has_one_bar() -> None:
-    assert bars(np.array([0.5]), np.array([7])).counts_B.sum() == 7
+    drawn = bars(np.array([0.3]), np.array([7]))
+    assert (drawn.width, drawn.counts_B.tolist()) == (1.0, [7])
+    assert drawn.lefts_B.tolist() == [pytest.approx(-0.2)]
+
+
+def test_an_axis_of_numbers_between_0_and_1_has_ticks() -> None:
+    svg = draw_histogram(
+        np.array([0.2, 0.31, 0.4]),
+        np.array([1, 2, 1]),
+        name="x",
+        description="x",
+        x_label="x",
+        y_label="y",
+    )
+    assert ">0.2<" in svg
+    assert ">0.3<" in svg

@@ -72,6 +72,12 @@ def hasty() -> Generator[Served]:
     yield from serve(replace(LIMITS, timeout_s=0.2))
 
 
+@pytest.fixture
+def narrow() -> Generator[Served]:
+    """Without patience, and with room for one."""
+    yield from serve(replace(LIMITS, timeout_s=0.2, concurrency=1))
+
+
 def test_a_chat(served: Served) -> None:
     answer = served.chat("hello", max_tokens=3, temperature=0, seed=4)
     assert answer.status == 200
@@ -228,6 +234,12 @@ def test_an_answer_that_takes_too_long_is_a_504(hasty: Served) -> None:
     while (answer := hasty.chat("hello")).status == 429:
         pass
     assert answer.status == 200
+
+
+def test_room_is_free_when_the_answer_is_done_not_when_the_client_has_gone(narrow: Served) -> None:
+    narrow.policy.let_go.clear()
+    assert narrow.chat("hello").status == 504
+    assert narrow.chat("hello").status == 429
 
 
 def test_a_bug_is_a_500_and_the_server_goes_on(
