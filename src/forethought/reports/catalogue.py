@@ -43,6 +43,28 @@ CHARTS = (
     ),
     Chart("Loss", ("loss",), "nats per token", "Cross-entropy of the expert's answers.", Scale.LOG),
     Chart(
+        "Likelihood loss",
+        ("likelihood_loss",),
+        "nats per token",
+        "Weighted cross-entropy of Q-SFT; its lowest value depends on the targets.",
+    ),
+    Chart(
+        "Value at the start",
+        ("start_value", "data_return"),
+        "return",
+        "What the first states are worth by the learned values, and what the data got from them.",
+        labels=("value", "data"),
+    ),
+    Chart(
+        "Clipped targets",
+        ("target_clipped_high", "target_clipped_low"),
+        "share of targets",
+        "Targets that would have been no probability.",
+        Scale.SHARE,
+        shows=(0.0,),
+        labels=("above 1", "below 0"),
+    ),
+    Chart(
         "Entropy",
         ("entropy",),
         "nats per token",
@@ -84,6 +106,37 @@ CHARTS = (
         "explained variance",
         "1: the critic foresees the returns. 0: no better than their mean. Below: worse.",
         shows=(0.0, 1.0),
+    ),
+    Chart(
+        "Margin of preferences",
+        ("preference_margin",),
+        "margin",
+        "How much more the policy prefers the winner of a pair than its start did, in the unit "
+        "of the objective, while it learns.",
+        shows=(0.0,),
+    ),
+    Chart(
+        "Log-ratios of pairs",
+        ("winner_log_ratio", "loser_log_ratio"),
+        "nats per answer",
+        "How much more probable answers have become than they were at the start. "
+        "Both falling: the policy leaves what it used to say.",
+        labels=("winners", "losers"),
+        shows=(0.0,),
+    ),
+    Chart(
+        "Certainty of actions",
+        ("action_probability",),
+        "p(action | thoughts)",
+        "Mean probability of the sampled action, given its thoughts.",
+        shows=(0.0, 1.0),
+    ),
+    Chart(
+        "Pairs",
+        ("pairs",),
+        "pairs per iteration",
+        "Answers to one question of which one went better.",
+        shows=(0.0,),
     ),
     Chart(
         "Gradient norm",

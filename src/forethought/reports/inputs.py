@@ -9,6 +9,8 @@ from forethought.errors import StorageError
 from forethought.evaluation.results import Evaluation
 from forethought.rollouts.store import SUFFIX, read_shard
 from forethought.runs.metrics import MetricsTable, read_metrics
+from forethought.runs.pairs import SUFFIX as PAIRS_SUFFIX
+from forethought.runs.pairs import PairPlace, read_pairs
 from forethought.runs.run_folder import RunFolder
 from forethought.runs.sources import TINY
 from forethought.types import Trajectory
@@ -29,6 +31,18 @@ class Episodes(NamedTuple):
     trajectories: list[Trajectory]
 
 
+class Compared(NamedTuple):
+    """What a run of preferences played first and last, and what it compared last."""
+
+    first: int
+    """Iteration, from 1."""
+    last: int
+    early: list[Trajectory]
+    late: list[Trajectory]
+    pairs: list[PairPlace]
+    """Of the last iteration, by their places in `late`."""
+
+
 @dataclass(frozen=True, eq=False)
 class RunRecord:
     """One run. What the folder does not hold (yet) is None."""
@@ -39,6 +53,7 @@ class RunRecord:
     evaluation: Evaluation | None
     start: StartingPoint | None
     episodes: Episodes | None
+    compared: Compared | None
     environment: str | None
     """The text of `environment.txt`."""
     config_text: str
@@ -73,6 +88,7 @@ def read_run(path: Path) -> RunRecord:
         evaluation=_read_evaluation(folder),
         start=_read_start(config, path),
         episodes=_read_episodes(folder),
+        compared=_read_compared(folder),
         environment=_read_text(folder.environment_path),
         config_text=_read_text(folder.config_path) or "",
         written_s=newest.stat().st_mtime,
@@ -147,6 +163,21 @@ def _read_episodes(folder: RunFolder) -> Episodes | None:
         return Episodes("evaluation", path.name, read_shard(path))
     shards = sorted(folder.trajectories_dir.glob(f"*{SUFFIX}"))
     return Episodes("training", shards[-1].name, read_shard(shards[-1])) if shards else None
+
+
+def _read_compared(folder: RunFolder) -> Compared | None:
+    """Of the first process; None where nothing is compared."""
+    files = sorted(folder.pairs_dir.glob(f"step_*_process_0{PAIRS_SUFFIX}"))
+    shards = [folder.trajectories_dir / f"{file.stem}{SUFFIX}" for file in files]
+    stored = [n for n, shard in enumerate(shards) if shard.exists()]
+    if not stored:
+        return None
+    first, last = stored[0], stored[-1]
+    return Compared(
+        *(int(files[n].stem.split("_")[1]) for n in (first, last)),
+        *(read_shard(shards[n]) for n in (first, last)),
+        read_pairs(files[last]),
+    )
 
 
 def _read_text(path: Path) -> str | None:

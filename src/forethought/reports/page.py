@@ -10,6 +10,7 @@ from forethought.reports.header import header_section, page_title, setup_section
 from forethought.reports.inputs import Episodes, RunRecord, read_run
 from forethought.reports.markup import embed_json, escape
 from forethought.reports.numerals import counted
+from forethought.reports.preferences import preferences_section
 from forethought.reports.replay import make_replay
 from forethought.reports.selection import Selection, select_episodes
 from forethought.reports.static_replay import static_replay
@@ -47,6 +48,7 @@ def render(run: RunRecord) -> str:
         table=table_section(run),
         curves=curves_section(run),
         timing=timing_section(run),
+        preferences=preferences_section(run),
         replay=replay,
         setup=setup_section(run),
         data=data,
