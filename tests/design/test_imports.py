@@ -55,7 +55,7 @@ ROOMS: dict[str, set[str]] = {
         *("environments", "rollouts", "runs", "evaluation", "data"),
     },
     "bench": {
-        *("types", *SETTINGS, "environments", "prompts", "policies"),
+        *("types", *SETTINGS, "environments", "losses", "prompts", "policies"),
         *("rollouts", "runs", "training"),
     },
     "studies": {"errors", *SETTINGS, "config_file", "runs", "evaluation", "reports"},

@@ -192,6 +192,11 @@ def _take_gradient(parameters: Mapping[str, Tensor]) -> Tensor:
 
 
 def require_equal(what: str, gap: float, tolerance: float) -> None:
+    """Refuses to compare the speed of two sides that do not compute the same.
+
+    Raises:
+        RuntimeError: they are further apart than the tolerance, or not a number.
+    """
     if not gap <= tolerance:
         raise RuntimeError(
             f"{what} of ours and of the plain loop are {gap:.2g} apart — expected at most "
