@@ -60,7 +60,7 @@ class QSFTConfig:
     """Q-SFT (Hong et al. 2024): offline reinforcement learning by weighted cross-entropy.
 
     Two models: π_φ imitates the data, p_θ learns probabilities that are values. The defaults
-    are what theory asks for (`exact`); `configs/q_sft/paper.yaml` has the paper's choices.
+    are what theory asks for (`exact`); `configs/q_sft_paper.yaml` has the paper's choices.
     """
 
     model: str = "tiny"

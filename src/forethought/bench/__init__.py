@@ -32,6 +32,12 @@ def _ppo() -> Iterator[BenchmarkResult]:
     return measure_ppo()
 
 
+def _q_sft() -> Iterator[BenchmarkResult]:
+    from forethought.bench.q_sft import measure_q_sft
+
+    return measure_q_sft()
+
+
 def _store() -> Iterator[BenchmarkResult]:
     from forethought.bench.store import measure_store
 
@@ -43,6 +49,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "alfworld": _alfworld,
     "decoding": _decoding,
     "ppo": _ppo,
+    "q_sft": _q_sft,
     "store": _store,
 }
 """By the name under which `forethought bench` knows them; each loads only what it measures."""

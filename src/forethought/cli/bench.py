@@ -40,6 +40,8 @@ def bench(settings: Bench) -> None:
     ppo           whole iterations in environment steps per second, beside the plain loop:
                   one environment, answers generated and scored one by one, updates of one
                   step at a time. Checks first that both give equal log-probs and gradients.
+    q_sft         training tokens per second of Q-SFT's second phase, with its two further
+                  forward passes, beside supervised fine-tuning on the same rows.
     store         tokens per second of training data read from Parquet, beside the same data in
                   memory: laid out as batches, and taken through the tiny model.
 

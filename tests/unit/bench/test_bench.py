@@ -15,6 +15,7 @@ from forethought.bench.ppo import (
     measure_ppo,
     require_equal,
 )
+from forethought.bench.q_sft import measure_q_sft
 from forethought.bench.store import measure_store
 from forethought.environments.chess.program import find_stockfish
 
@@ -103,7 +104,7 @@ def test_the_plain_loop_computes_the_same_and_the_phases_make_up_the_iteration()
 
 
 def test_all_of_them_are_known_to_the_command() -> None:
-    assert list(BENCHMARKS) == ["environments", "decoding", "ppo"]
+    assert list(BENCHMARKS) == ["environments", "alfworld", "decoding", "ppo", "q_sft", "store"]
 
 
 @pytest.mark.slow
@@ -115,3 +116,9 @@ def test_stored_data_are_measured_beside_those_in_memory() -> None:
         for what in ("batches", "updates")
     ]
     assert all(result.value > 0 and result.ratio is not None for result in results)
+
+
+def test_values_are_learned_beside_imitation() -> None:
+    (result,) = measure_q_sft(batch=2, pairs=1)
+    assert (result.name, result.unit) == ("q_sft/training beside sft", "tokens/s")
+    assert result.ratio is not None

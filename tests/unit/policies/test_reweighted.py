@@ -191,7 +191,8 @@ def test_more_beta_more_worth(pair: tuple[HuggingFacePolicy, Twin]) -> None:
 
 def test_a_twin_shares_what_is_not_trained(pair: tuple[HuggingFacePolicy, Twin]) -> None:
     behaviour = HuggingFacePolicy(make_tiny(WORDS, seed=0, size=SMALL), slots=1)
-    frozen = next(iter(behaviour.module.parameters())).requires_grad_(requires_grad=False)
+    frozen = next(iter(behaviour.module.parameters()))
+    frozen.requires_grad = False
     twin = twin_of(behaviour)
     assert next(iter(twin.module.parameters())) is frozen
     pairs = zip(behaviour.module.parameters(), twin.module.parameters(), strict=True)

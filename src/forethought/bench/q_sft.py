@@ -1,0 +1,101 @@
+"""Q-SFT's second phase beside plain supervised fine-tuning, on the same rows.
+
+Fine-tuning puts every token through the model forwards and backwards; Q-SFT puts it through the
+behaviour policy and the slow copy as well, forwards alone, and moves the slow copy. Both take
+the same optimiser steps on the same episodes of Wordle's expert, of which each is one row.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+import torch
+
+from forethought.bench.contract import BenchmarkResult, compare, side_by_side
+from forethought.config_parts import ComputeConfig, EnvironmentConfig, PromptConfig
+from forethought.config_q_sft import QSFTConfig
+from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.seeding import Split, episode_seed
+from forethought.rollouts.store import write_shard
+from forethought.rollouts.world import open_world
+from forethought.training.episodes import Episode
+from forethought.training.offline import load_offline
+from forethought.training.q_sft import Learner, update
+from forethought.training.q_sft_models import Phase, start_q_sft
+from forethought.training.run import Run, open_run
+
+BATCH = 32
+PAIRS = 7
+PROMPT = PromptConfig(format="action_only")
+WORLD = EnvironmentConfig("Wordle")
+
+
+def measure_q_sft(*, batch: int = BATCH, pairs: int = PAIRS) -> Iterator[BenchmarkResult]:
+    """Training tokens per second, prompts and replies included, on one core.
+
+    Args:
+        batch: episodes of an optimiser step.
+        pairs: of steps, one of either kind right after the other.
+    """
+    threads = torch.get_num_threads()
+    try:
+        with TemporaryDirectory() as folder:
+            config = QSFTConfig(
+                data=str(_write_episodes(Path(folder) / "data", batch * (pairs + 1))),
+                output=str(Path(folder) / "run"),
+                batch_size=batch,
+                environment=WORLD,
+                prompt=PROMPT,
+                compute=ComputeConfig(threads=1),
+            )
+            with open_run(config, "refuse") as run:
+                yield _measure(config, run, pairs)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _measure(config: QSFTConfig, run: Run, pairs: int) -> BenchmarkResult:
+    values, imitation = _learner(config, run, "likelihood"), _learner(config, run, "behaviour")
+    episodes = values.data.episodes
+    batches = [
+        episodes[first : first + config.batch_size]
+        for first in range(0, len(episodes), config.batch_size)
+    ]
+    # The first step of either makes what the others find: optimiser states, memory.
+    _speed(values, "likelihood", batches[0])
+    _speed(imitation, "behaviour", batches[0])
+    measured = [
+        side_by_side(
+            lambda batch=batch: _speed(values, "likelihood", batch),
+            lambda batch=batch: _speed(imitation, "behaviour", batch),
+        )
+        for batch in batches[1 : pairs + 1]
+    ]
+    return compare("q_sft/training beside sft", "tokens/s", measured)
+
+
+def _learner(config: QSFTConfig, run: Run, phase: Phase) -> Learner:
+    world, models = start_q_sft(config, run)
+    data = load_offline(config, world, models.behaviour)
+    models.begin(phase)
+    updater = run.make_updater(models, config.optimizer, total_steps=1000)
+    return Learner(models, updater, data, config, run)
+
+
+def _speed(learner: Learner, phase: Phase, batch: Sequence[Episode]) -> float:
+    started = perf_counter()
+    update(batch, phase, learner)
+    return sum(episode.tokens for episode in batch) / (perf_counter() - started)
+
+
+def _write_episodes(folder: Path, count: int) -> Path:
+    """Of the expert, whose returns differ with the hidden word."""
+    folder.mkdir()
+    world = open_world(WORLD, PROMPT, default_image_size=None)
+    seeds = (episode_seed(Split.DEMONSTRATION, 0, number) for number in range(count))
+    answer = expert_answer("action_only")
+    episodes = play(world.id, world.factory(), world.prompter, answer, seeds)
+    write_shard(folder / "episodes.parquet", list(islice(episodes, count)))
+    return folder
