@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from forethought.config_api import ApiConfig
-from forethought.errors import ConfigError, PolicyError
+from forethought.errors import PolicyError
 from forethought.policies import api_http, api_sender
 from forethought.policies.api import ApiPolicy
-from forethought.policies.api_http import Endpoint, endpoint_from
+from forethought.policies.api_http import Endpoint
 from forethought.policies.api_sender import Sender, Usage
 from forethought.policies.chat_protocol import ChatRequest
 from forethought.policies.contract import GenerationRequest
@@ -227,50 +227,6 @@ def test_the_key_is_shown_nowhere(server: ChatServer) -> None:
         with pytest.raises(PolicyError) as error:
             sender(server, attempts=1).ask(REQUEST, seed=0)
         assert KEY not in str(error.value)
-
-
-# The environment
-
-
-def test_where_and_with_which_key() -> None:
-    found = endpoint_from({"OPENAI_BASE_URL": " https://x.org/v1/ ", "OPENAI_API_KEY": f"{KEY}\n"})
-    assert found == Endpoint("https://x.org/v1", KEY)
-    assert endpoint_from({"OPENAI_BASE_URL": "http://[::1]:8000/v1"}).key is None
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        *("", "x.org/v1", "ftp://x.org", "file:///etc/passwd", "http://", "http://x:no/v1"),
-        *("http://me:secret@x.org/v1", "http://x.org/v1?key=secret", "http://x.org/ v1"),
-    ],
-)
-def test_an_address_that_is_none_is_refused_and_not_repeated(url: str) -> None:
-    with pytest.raises(PolicyError, match="OPENAI_BASE_URL") as error:
-        endpoint_from({"OPENAI_BASE_URL": url})
-    assert "secret" not in str(error.value)
-
-
-def test_a_key_that_is_none_is_refused_and_not_repeated() -> None:
-    with pytest.raises(PolicyError, match="OPENAI_API_KEY holds") as error:
-        endpoint_from({"OPENAI_BASE_URL": "http://x/v1", "OPENAI_API_KEY": "secret\nsecret"})
-    assert "secret" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("concurrency", 0),
-        ("requests_per_minute", 0.0),
-        ("timeout_s", 0.0),
-        ("attempts", 0),
-        ("prompt_price", -1.0),
-        ("examples", -1),
-    ],
-)
-def test_settings_are_checked(name: str, value: float) -> None:
-    with pytest.raises(ConfigError, match=f"api.{name} is"):
-        ApiConfig(**{name: value})  # pyright: ignore[reportArgumentType]
 
 
 # The policy
