@@ -114,6 +114,11 @@ class QSFTConfig:
     """How far a value goes back at a time: one token (the paper), or the whole answer, inside
     which each next state is known for sure. The same fixed point, reached sooner."""
 
+    backup_beta: float | None = None
+    """What a state is worth: its best supported token (null, the paper), or what the policy
+    that acts with this β gets there. The best of many noisy values is above the truth, token
+    after token; 0, what the data's own policy gets, never is."""
+
     target_rate: float = 0.005
     """α of θ̄ ← (1 - α) θ̄ + α θ, after every step. Public code: 0.005."""
 
@@ -141,6 +146,8 @@ class QSFTConfig:
         require(self.behaviour_epochs >= 0, "behaviour_epochs", self.behaviour_epochs, "0 or more")
         require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
         require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
+        sharp = self.backup_beta
+        require(sharp is None or 0 <= sharp < math.inf, "backup_beta", sharp, "0 or more, or null")
         rate = self.target_rate
         require(0 < rate <= 1, "target_rate", rate, "above 0, at most 1")
         low, high = self.lowest_return, self.highest_return

@@ -17,8 +17,9 @@ from torch import Tensor
 from forethought.config_q_sft import QSFTConfig
 from forethought.losses.cross_entropy import token_mean_cross_entropy
 from forethought.losses.q_sft import likelihood_loss
-from forethought.losses.support import likelihood_ratios, support_mask
-from forethought.targets.bellman import bellman_targets, utterance_values
+from forethought.losses.support import support_mask
+from forethought.targets.bellman import bellman_targets
+from forethought.targets.state_values import LocalValues, local_values, values_along
 from forethought.training.episodes import (
     Episode,
     Part,
@@ -203,23 +204,22 @@ def judge(
     config, data = learner.config, learner.data
     gammas = (config.gamma, config.gamma if config.utterance_gamma == "gamma" else 1.0)
     seen = [see(episodes, part, learner) for part in parts]
-    others, own, supported = (
-        gather_actions(episodes, parts, columns)
-        for columns in zip(*(one[:3] for one in seen), strict=True)
-    )
+    columns = [
+        gather_actions(episodes, parts, column)
+        for column in zip(*(one.local for one in seen), strict=True)
+    ]
     targets: list[Tensor] = []
     known: list[Tensor] = []
     sums = torch.zeros(len(SUMS))
     for number, episode in enumerate(episodes):
         way = transitions(episode, data.reward_map, gamma=gammas[0], utterance_gamma=gammas[1])
         is_inside_N = way.is_inside_N & (config.backup == "utterance")
-        values_N = utterance_values(
-            other_values_N=others[number],
-            own_values_N=own[number],
-            is_supported_N=supported[number],
+        values_N = values_along(
+            LocalValues(*(column[number] for column in columns)),
             rewards_N=way.rewards_N,
             discounts_N=way.discounts_N,
             is_inside_N=is_inside_N,
+            beta=config.backup_beta,
         )
         following_N = next_values(episode, values_N, data.reward_map)
         is_known_N = way.is_known_N
@@ -264,14 +264,9 @@ def summarise(sums: Tensor) -> list[Measure]:
 
 
 class Seen(NamedTuple):
-    """What the slow copy and the behaviour policy say of a part's states; [N] each."""
+    """What the slow copy and the behaviour policy say of a part's states."""
 
-    others_N: Tensor
-    """The best supported action but the data's own."""
-    own_N: Tensor
-    """The data's own."""
-    is_supported_N: Tensor
-    """Whether that is supported."""
+    local: LocalValues
     choices_NV: Tensor
 
 
@@ -288,16 +283,12 @@ def see(episodes: Sequence[Episode], part: Part, learner: Learner) -> Seen:
     support_NV = choices_NV & support_mask(
         logprobs_NV=behaviour_NV, top_p=support.top_p, min_probability=support.min_probability
     )
-    ratios_NV = likelihood_ratios(
+    local = local_values(
         likelihood_logprobs_NV=target_NV,
         behaviour_logprobs_NV=behaviour_NV,
         support_NV=support_NV,
+        actions_N=part.actions(),
         floor=support.floor,
+        beta=learner.config.backup_beta,
     )
-    actions_N1 = part.actions()[:, None]
-    return Seen(
-        others_N=ratios_NV.scatter(1, actions_N1, 0.0).amax(1),
-        own_N=ratios_NV.gather(1, actions_N1).squeeze(1),
-        is_supported_N=support_NV.gather(1, actions_N1).squeeze(1),
-        choices_NV=choices_NV,
-    )
+    return Seen(local, choices_NV)
