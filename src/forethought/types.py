@@ -140,8 +140,16 @@ class Completion:
     finish_reason: FinishReason
     temperature: float
     """Of the sampling distribution; 0 means greedy (log-probs then at temperature 1)."""
+    allowed_ids: tuple[tuple[int, ...] | None, ...] = ()
+    """Per token, the ids that it was drawn from, None: any; empty where all were free. Log-probs
+    are those of the distribution over these ids alone."""
 
     def __post_init__(self) -> None:
+        if self.allowed_ids and len(self.allowed_ids) != len(self.token_ids):
+            raise ValueError(
+                f"allowed ids for each of {len(self.token_ids)} tokens, or none at all: "
+                f"got {len(self.allowed_ids)}"
+            )
         if not len(self.token_ids) == len(self.logprobs) == len(self.token_offsets):
             raise ValueError(
                 "one log-prob and one offset per token: got "

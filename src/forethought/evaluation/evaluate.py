@@ -32,6 +32,9 @@ class EvaluationSettings:
     max_new_tokens: int = 128
     """Longest answer."""
 
+    hold_actions: bool = False
+    """Whether answers can name only actions that are open (`rollout.hold_actions`)."""
+
     slots: int = 64
     """Episodes played at the same time."""
 
@@ -106,7 +109,9 @@ def play_policy(
             runner=runner,
             policy=policy,
             prompter=world.prompter,
-            settings=AnswerSettings(settings.max_new_tokens, settings.temperature, "penalise"),
+            settings=AnswerSettings(
+                settings.max_new_tokens, settings.temperature, "penalise", settings.hold_actions
+            ),
             split=split,
             run_seed=settings.seed,
             on_episode=on_episode,

@@ -8,10 +8,10 @@ from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from forethought.losses.entropy import token_entropy
-from forethought.policies.batching import TokenBatch
+from forethought.policies.batching import Held, TokenBatch
 from forethought.policies.encoding import placeholder_ids
 
-_RULED_OUT = -1e9
+RULED_OUT = -1e9
 """Probability exactly 0, yet finite: 0 · log 0 stays 0 in the entropy."""
 
 
@@ -91,7 +91,7 @@ class ActorCritic(nn.Module):
         if not self._unspeakable:
             return logits
         ids = torch.tensor(self._unspeakable, device=logits.device)
-        return logits.index_fill(-1, ids, _RULED_OUT)
+        return logits.index_fill(-1, ids, RULED_OUT)
 
     def forward(
         self,
@@ -116,7 +116,11 @@ class ActorCritic(nn.Module):
         )
         logprobs_BT = logprobs_NV[batch.sources_BT, batch.targets_BT]
         with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
-            entropies_N = token_entropy(logprobs_V=logprobs_NV)
+            entropies_BT = token_entropy(logprobs_V=logprobs_NV)[batch.sources_BT]
+        if batch.held is not None:
+            logprobs_BT, entropies_BT = _held(
+                logprobs_NV, logprobs_BT, entropies_BT, batch, batch.held
+            )
         values_B = None
         if self.value_head is not None:
             seen_BH = hidden_RWH.flatten(0, 1)[batch.value_sources_B]
@@ -124,7 +128,7 @@ class ActorCritic(nn.Module):
         outside_BT = ~batch.mask_BT
         return Scores(
             logprobs_BT.masked_fill(outside_BT, 0.0),
-            entropies_N[batch.sources_BT].masked_fill(outside_BT, 0.0),
+            entropies_BT.masked_fill(outside_BT, 0.0),
             values_B,
         )
 
@@ -171,6 +175,21 @@ class ActorCritic(nn.Module):
         # to the prompt's end, as its place is.
         straight_L = torch.arange(batch.places_RL.shape[1], device=batch.places_RL.device)
         return positions_3RL + (batch.places_RL - straight_L)
+
+
+def _held(
+    logprobs_NV: Tensor, logprobs_BT: Tensor, entropies_BT: Tensor, batch: TokenBatch, held: Held
+) -> tuple[Tensor, Tensor]:
+    """Log-probs and entropies of tokens that could be only some: of the distribution over those."""
+    sources_C = batch.sources_BT[held.rows_C, held.columns_C]
+    logprobs_CA = logprobs_NV[sources_C[:, None], held.ids_CA]
+    logprobs_CA = logprobs_CA.masked_fill(~held.mask_CA, RULED_OUT)
+    totals_C = torch.logsumexp(logprobs_CA, dim=1)
+    places = (held.rows_C, held.columns_C)
+    own_C = logprobs_BT[places] - totals_C
+    with torch.set_grad_enabled(entropies_BT.requires_grad):
+        entropies_C = token_entropy(logprobs_V=logprobs_CA - totals_C[:, None])
+    return logprobs_BT.index_put(places, own_C), entropies_BT.index_put(places, entropies_C)
 
 
 def attention_mask(batch: TokenBatch) -> Tensor:

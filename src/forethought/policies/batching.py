@@ -28,6 +28,8 @@ class Example(NamedTuple):
 
     prompt: Prompt
     completion_ids: tuple[int, ...]
+    allowed_ids: tuple[tuple[int, ...] | None, ...] = ()
+    """As `Completion` has them: what each token was drawn from, where not from all."""
 
     @property
     def length(self) -> int:
@@ -37,6 +39,17 @@ class Example(NamedTuple):
 
 Rows = list[list[int]]
 """Indices of examples: each inner list shares a prompt and becomes one row."""
+
+
+class Held(NamedTuple):
+    """C completion tokens that were drawn from at most A ids instead of the vocabulary."""
+
+    rows_C: Tensor
+    """Where they stand in `targets_BT`."""
+    columns_C: Tensor
+    ids_CA: Tensor
+    mask_CA: Tensor
+    """True where there is an id."""
 
 
 class TokenBatch(NamedTuple):
@@ -63,11 +76,15 @@ class TokenBatch(NamedTuple):
     """Named as the model's forward pass names them."""
     is_shared: bool
     """Whether any row has more than one completion."""
+    held: Held | None = None
+    """Tokens that could be only some, if any."""
 
     def to(self, device: torch.device) -> "TokenBatch":
-        def moved(field: Tensor | dict[str, Tensor] | bool) -> Any:
+        def moved(field: Tensor | dict[str, Tensor] | Held | bool | None) -> Any:
             if isinstance(field, dict):
                 return {name: tensor.to(device) for name, tensor in field.items()}
+            if isinstance(field, Held):
+                return Held(*(tensor.to(device) for tensor in field))
             return field.to(device) if isinstance(field, Tensor) else field
 
         return TokenBatch(*map(moved, self))
@@ -103,13 +120,14 @@ def plan_rows(
 def _share_prompts(examples: Sequence[Example], max_tokens: int) -> Rows:
     rows: Rows = []
     open_row: dict[bytes, list[int]] = {}
-    for index, (prompt, completion_ids) in enumerate(examples):
-        row = open_row.get(prompt.key)
-        if row and _row_length(examples, row) + len(completion_ids) <= max_tokens:
+    for index, example in enumerate(examples):
+        key = example.prompt.key
+        row = open_row.get(key)
+        if row and _row_length(examples, row) + len(example.completion_ids) <= max_tokens:
             row.append(index)
         else:
-            open_row[prompt.key] = [index]
-            rows.append(open_row[prompt.key])
+            open_row[key] = [index]
+            rows.append(open_row[key])
     return rows
 
 
@@ -174,6 +192,31 @@ def build_batch(rows: Sequence[Sequence[Example]], encoder: Encoder) -> TokenBat
         value_sources_B=torch.from_numpy(value_sources_B),
         images=encoder.image_inputs([image for prompt in prompts for image in prompt.images]),
         is_shared=is_shared,
+        held=_held([example for row in rows for example in row]),
+    )
+
+
+def _held(examples: Sequence[Example]) -> Held | None:
+    """Of the examples in the order of B."""
+    places = [
+        (row, column, ids)
+        for row, example in enumerate(examples)
+        for column, ids in enumerate(example.allowed_ids)
+        if ids is not None
+    ]
+    if not places:
+        return None
+    ids_CA = np.zeros((len(places), max(len(ids) for _, _, ids in places)), dtype=np.int64)
+    mask_CA = np.zeros(ids_CA.shape, dtype=bool)
+    for number, (_, _, ids) in enumerate(places):
+        ids_CA[number, : len(ids)] = ids
+        mask_CA[number, : len(ids)] = True
+    rows, columns, _ = zip(*places, strict=True)
+    return Held(
+        torch.tensor(rows),
+        torch.tensor(columns),
+        torch.from_numpy(ids_CA),
+        torch.from_numpy(mask_CA),
     )
 
 

@@ -21,6 +21,8 @@ class GenerationRequest:
     """At least 1; 0 asks for the value of the prompt alone."""
     temperature: float
     """Above 0: sample; 0: take the most likely token."""
+    choices: tuple[str, ...] | None = None
+    """Actions that the answer's action field is held to; None: any text."""
 
 
 @dataclass(frozen=True, eq=False)

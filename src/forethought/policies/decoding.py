@@ -15,7 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from forethought.policies.actor_critic import ActorCritic
+from forethought.policies.action_field import ActionField
+from forethought.policies.actor_critic import RULED_OUT, ActorCritic
 from forethought.policies.batching import Example, build_batch, plan_rows
 from forethought.policies.contract import GenerationRequest, GenerationResult
 from forethought.policies.encoding import Encoder
@@ -75,11 +76,23 @@ class _Prefilled(NamedTuple):
 class _Row:
     """A request being answered."""
 
-    def __init__(self, request: GenerationRequest, prefilled: _Prefilled) -> None:
+    def __init__(
+        self, request: GenerationRequest, prefilled: _Prefilled, field: ActionField | None
+    ) -> None:
         self.request = request
         self.value = prefilled.value
+        self.field = field
+        """Of answers whose action is held to those that may be named."""
         self.ids: list[int] = []
         self.logprobs: list[float] = []
+        self.allowed: list[tuple[int, ...] | None] = []
+
+    def add(self, token: int, logprob: float) -> None:
+        """Takes a token that was drawn."""
+        self.ids.append(token)
+        self.logprobs.append(logprob)
+        if self.field is not None:
+            self.field.write(token)
 
 
 class DecodeLoop:
@@ -175,7 +188,10 @@ class DecodeLoop:
         return GenerationResult(request.key, empty, self._prefilled[request.prompt.key].value)
 
     def _seat(self, row: int, request: GenerationRequest, prefilled: _Prefilled) -> None:
-        self._rows.append(_Row(request, prefilled))
+        field = None
+        if request.choices is not None:
+            field = ActionField(self._encoder.token_texts(), request.choices)
+        self._rows.append(_Row(request, prefilled, field))
         self._lengths_B[row] = prefilled.length
         self._lags_B[row] = prefilled.position_lag
         self._counts_B[row] = 0
@@ -247,7 +263,7 @@ class DecodeLoop:
         active = len(self._rows)
         counts = torch.from_numpy(self._counts_B[:active]).to(self._device)
         drawn = draw_tokens(
-            logits_BV=self._logits_BV[:active],
+            logits_BV=self._held(self._logits_BV[:active]),
             temperatures_B=self._temperatures_B[:active],
             uniforms_B=self._uniforms_BT[:active].gather(1, counts[:, None]).squeeze(1),
         )
@@ -256,8 +272,7 @@ class DecodeLoop:
         for index, (row, token, logprob) in enumerate(
             zip(self._rows, drawn.ids_B.tolist(), drawn.logprobs_B.tolist(), strict=True)
         ):
-            row.ids.append(token)
-            row.logprobs.append(logprob)
+            row.add(token, logprob)
             if token in self._encoder.stop_ids or len(row.ids) == row.request.max_new_tokens:
                 finished.append(index)
         results = [self._finish(self._rows[index]) for index in finished]
@@ -266,6 +281,23 @@ class DecodeLoop:
         if self._rows:
             self._forward_last_tokens()
         return results
+
+    def _held(self, logits_BV: Tensor) -> Tensor:
+        """The logits with the tokens ruled out that lead to no action, where rows are held."""
+        held = [(index, row) for index, row in enumerate(self._rows) if row.field is not None]
+        if not held:
+            return logits_BV
+        logits_BV = logits_BV.clone()
+        for index, row in held:
+            assert row.field is not None
+            allowed = row.field.allowed()
+            row.allowed.append(allowed)
+            if allowed is not None:
+                ids = self._tensor(allowed)
+                kept = logits_BV[index, ids]
+                logits_BV[index] = RULED_OUT
+                logits_BV[index, ids] = kept
+        return logits_BV
 
     def _finish(self, row: _Row) -> GenerationResult:
         stopped = row.ids[-1] in self._encoder.stop_ids
@@ -277,6 +309,7 @@ class DecodeLoop:
             text=text,
             finish_reason=FinishReason.STOP if stopped else FinishReason.LENGTH,
             temperature=row.request.temperature,
+            allowed_ids=tuple(row.allowed) if any(row.allowed) else (),
         )
         return GenerationResult(row.request.key, completion, row.value)
 

@@ -12,6 +12,7 @@ from transformers.processing_utils import ProcessorMixin
 from forethought.errors import PolicyError
 from forethought.policies.detokenise import DetokenisedText, detokenise
 from forethought.policies.limits import limits_of
+from forethought.policies.token_texts import TokenTexts
 from forethought.types import Image, Message, Prompt
 
 # For base models whose tokenizer brings no chat template (GPT-2). An answer ends as the model
@@ -47,6 +48,7 @@ class Encoder:
         accepted = inspect.signature(model.forward).parameters
         self._image_inputs = tuple(name for name in IMAGE_INPUT_NAMES if name in accepted)
         self._ids_of_layout: dict[tuple[object, ...], tuple[int, ...]] = {}
+        self._token_texts: TokenTexts | None = None
         self._decode_window = lru_cache(maxsize=65536)(self._decode)
 
     def encode(self, messages: Sequence[Message]) -> Prompt:
@@ -107,6 +109,15 @@ class Encoder:
         return detokenise(
             token_ids, lambda ids: self._decode_window(ids) if len(ids) <= 8 else self._decode(ids)
         )
+
+    def token_texts(self) -> TokenTexts:
+        """The characters of every token of the vocabulary; worked out once."""
+        if self._token_texts is None:
+            anchor = self.tokenise_answer("a")[0]
+            self._token_texts = TokenTexts(
+                len(self.tokenizer), anchor, lambda ids: self.detokenise(ids).text
+            )
+        return self._token_texts
 
     def _decode(self, token_ids: tuple[int, ...]) -> str:
         text = self.tokenizer.decode(

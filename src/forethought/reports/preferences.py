@@ -67,12 +67,10 @@ def _spread(compared: Compared) -> list[_Shown]:
     """At most so many, evenly spread over all that were found."""
     count = min(MOST_PAIRS, len(compared.pairs))
     chosen = [compared.pairs[index * len(compared.pairs) // count] for index in range(count)]
+    steps = [[compared.late[side.trajectory].steps[side.step] for side in pair] for pair in chosen]
     return [
-        _Shown(
-            *(compared.late[side.trajectory].steps[side.step] for side in pair),
-            *(side.score for side in pair),
-        )
-        for pair in chosen
+        _Shown(winner, loser, pair.winner.score, pair.loser.score)
+        for (winner, loser), pair in zip(steps, chosen, strict=True)
     ]
 
 

@@ -35,6 +35,7 @@ MAX_FAILURES = 3
 """Episodes in a row that one slot may give up before the run stops."""
 
 OnInvalid = Literal["random", "penalise"]
+Choices = tuple[str, ...] | None
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class AnswerSettings:
     on_invalid: OnInvalid
     """random: a uniformly drawn action (RL4VLM, Eq. 4.1); penalise: whatever the world
     does about an action that it does not know."""
+    hold_actions: bool = False
+    """Whether the answer's action field is held to what may be done now."""
 
 
 class Collected(NamedTuple):
@@ -216,15 +219,16 @@ class Collector:
     def _ask(self, slot: Slot, observation: Observation) -> None:
         slot.observation = observation
         slot.prompt = self._policy.prompt(self._prompter.messages(observation, slot.past))
-        self._request(slot.index, slot, slot.prompt, self._settings.max_new_tokens)
+        choices = observation.admissible_actions or self._runner.actions
+        held = choices if self._settings.hold_actions else None
+        self._request(slot.index, slot, slot.prompt, self._settings.max_new_tokens, held)
 
-    def _request(self, key: int, slot: Slot, prompt: Prompt, max_new_tokens: int) -> None:
+    def _request(
+        self, key: int, slot: Slot, prompt: Prompt, tokens: int, choices: Choices = None
+    ) -> None:
         self._asked_of_policy += 1
-        self._policy.submit(
-            GenerationRequest(
-                key, prompt, self._answer_seed(slot), max_new_tokens, self._settings.temperature
-            )
-        )
+        seed, temperature = self._answer_seed(slot), self._settings.temperature
+        self._policy.submit(GenerationRequest(key, prompt, seed, tokens, temperature, choices))
 
     def _on_answer(self, result: GenerationResult) -> None:
         if result.key in self._awaiting_value:

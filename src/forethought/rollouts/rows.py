@@ -36,7 +36,7 @@ Row = dict[str, Any]
 Table: TypeAlias = Any
 """`pyarrow.Table`, whose package carries no types."""
 
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 """Raise it with any change below: a shard of another version is refused, not guessed at."""
 
 _MESSAGE = pa.struct([("role", pa.string()), ("text", pa.string()), ("image", pa.binary())])
@@ -81,11 +81,14 @@ SCHEMA = pa.schema(
         pa.field("state_key", pa.string()),
         pa.field("duration_s", pa.float64()),
         pa.field("progress", pa.float64()),
+        pa.field("allowed_ids", pa.list_(pa.list_(pa.int32()))),
     ]
 )
 
-SCHEMA_1 = SCHEMA.remove(SCHEMA.get_field_index("progress"))
-"""Of version 1, in which no world told of its progress; read as if none did."""
+_SCHEMA_2 = SCHEMA.remove(SCHEMA.get_field_index("allowed_ids"))
+OLDER = {"1": _SCHEMA_2.remove(_SCHEMA_2.get_field_index("progress")), "2": _SCHEMA_2}
+"""Versions that are still read: 1, in which no world told of its progress, and 2, in which no
+answer was held to actions."""
 
 _UNENCODABLE = re.compile(r"[\ud800-\udfff\ufffe]")
 _ESCAPE = re.compile(r"\ufffe([0-9a-f]{4})")
@@ -165,6 +168,9 @@ def _step_columns(step: Step, pictures: PictureEncoder) -> Row:
         "state_key": _encodable(step.state_key),
         "duration_s": step.duration_s,
         "progress": step.progress,
+        "allowed_ids": [
+            None if ids is None else _int32(ids) for ids in step.completion.allowed_ids
+        ],
     }
 
 
@@ -208,6 +214,9 @@ def _step(row: Row, pictures: PictureDecoder) -> Step:
             text=_decoded(row["completion_text"]),
             finish_reason=FinishReason(row["finish_reason"]),
             temperature=row["temperature"],
+            allowed_ids=tuple(
+                None if ids is None else tuple(ids) for ids in row.get("allowed_ids") or ()
+            ),
         ),
         action=_action(row),
         reward=row["reward"],

@@ -21,8 +21,8 @@ from forethought.durable import published
 from forethought.errors import StorageError
 from forethought.rollouts.pictures import PictureDecoder, PictureEncoder
 from forethought.rollouts.rows import (
+    OLDER,
     SCHEMA,
-    SCHEMA_1,
     SCHEMA_VERSION,
     from_table,
     to_table,
@@ -226,7 +226,8 @@ def _check_seal(file: BinaryIO) -> None:
 def _check_schema(shard: pq.ParquetFile) -> None:
     notes: dict[bytes, bytes] = shard.metadata.metadata or {}
     version = notes.get(_VERSION_KEY, b"none").decode()
-    if version == "1" and shard.schema_arrow.equals(SCHEMA_1):
+    older = OLDER.get(version)
+    if older is not None and shard.schema_arrow.equals(older):
         return
     if version != SCHEMA_VERSION:
         raise StorageError(f"got schema version {version}, expected {SCHEMA_VERSION}")

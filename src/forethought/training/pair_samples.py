@@ -60,12 +60,13 @@ def to_answer_sample(step: Step, policy: HuggingFacePolicy) -> AnswerSample:
     prompt = policy.prompt(step.prompt.messages)
     if completion.token_ids and prompt.token_ids == step.prompt.token_ids:
         ids, split = completion.token_ids, step.action.thought_span.stop
-        logprobs = list(completion.logprobs)
+        logprobs, allowed = list(completion.logprobs), completion.allowed_ids
     else:
+        allowed = ()
         ids, logprobs = policy.encoder.tokenise_answer(completion.text), []
         split = parse_answer(_read_back(ids, policy.encoder), None).thought_span.stop
     is_thought = [index < split for index in range(len(ids))]
-    return AnswerSample(Example(prompt, ids), is_thought, logprobs)
+    return AnswerSample(Example(prompt, ids, allowed), is_thought, logprobs)
 
 
 def _read_back(ids: tuple[int, ...], encoder: Encoder) -> Completion:

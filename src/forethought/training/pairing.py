@@ -81,7 +81,9 @@ def make_collectors(
         runner=runner,
         policy=policy,
         prompter=world.prompter,
-        settings=AnswerSettings(rollout.max_new_tokens, rollout.temperature, rollout.on_invalid),
+        settings=AnswerSettings(
+            rollout.max_new_tokens, rollout.temperature, rollout.on_invalid, rollout.hold_actions
+        ),
         split=Split.TRAINING,
         run_seed=config.seed,
         on_step=partial(on_step, run.processes),

@@ -142,7 +142,9 @@ def make_collector(
         runner=runner,
         policy=policy,
         prompter=world.prompter,
-        settings=AnswerSettings(rollout.max_new_tokens, rollout.temperature, rollout.on_invalid),
+        settings=AnswerSettings(
+            rollout.max_new_tokens, rollout.temperature, rollout.on_invalid, rollout.hold_actions
+        ),
         split=Split.TRAINING,
         run_seed=config.seed,
         bootstraps=config.has_critic,

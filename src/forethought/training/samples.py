@@ -39,7 +39,7 @@ def to_sample(step: Step, advantage: float, value_target: float) -> Sample:
     """Ids and spans as they were sampled and parsed; nothing is tokenised again."""
     completion, split = step.completion, step.action.thought_span.stop
     return Sample(
-        example=Example(step.prompt, completion.token_ids),
+        example=Example(step.prompt, completion.token_ids, completion.allowed_ids),
         is_thought=[index < split for index in range(len(completion.token_ids))],
         old_logprobs=list(completion.logprobs),
         old_value=0.0 if step.value is None else step.value,

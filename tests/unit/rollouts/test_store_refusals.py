@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from forethought.errors import StorageError
-from forethought.rollouts.rows import SCHEMA_1
+from forethought.rollouts.rows import OLDER
 from forethought.rollouts.store import read_shard, read_shards, write_shard
 from forethought.types import (
     Completion,
@@ -114,23 +114,25 @@ def test_another_schema_version_is_refused(tmp_path: Path, monkeypatch: pytest.M
     with monkeypatch.context() as patch:
         patch.setattr("forethought.rollouts.store.SCHEMA_VERSION", "7")
         write_shard(path, trajectories())
-    with pytest.raises(StorageError, match="got schema version 7, expected 2") as error:
+    with pytest.raises(StorageError, match="got schema version 7, expected 3") as error:
         read_shard(path)
     assert_one_line(error, path)
 
 
-def test_the_first_version_is_read_as_without_progress(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_older_versions_are_read_as_without_what_they_lack(
+    version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "0.parquet"
     with monkeypatch.context() as patch:
-        patch.setattr("forethought.rollouts.store.SCHEMA_VERSION", "1")
-        patch.setattr("forethought.rollouts.store.SCHEMA", SCHEMA_1)
-        patch.setattr("forethought.rollouts.rows.SCHEMA", SCHEMA_1)
+        patch.setattr("forethought.rollouts.store.SCHEMA_VERSION", version)
+        patch.setattr("forethought.rollouts.store.SCHEMA", OLDER[version])
+        patch.setattr("forethought.rollouts.rows.SCHEMA", OLDER[version])
         write_shard(path, trajectories())
     steps = [step for trajectory in read_shard(path) for step in trajectory.steps]
     assert steps
     assert all(step.progress is None for step in steps)
+    assert all(step.completion.allowed_ids == () for step in steps)
 
 
 def test_other_columns_under_our_version_are_refused(
@@ -140,7 +142,7 @@ def test_other_columns_under_our_version_are_refused(
     with monkeypatch.context() as patch:
         patch.setattr("forethought.rollouts.store.SCHEMA", pa.schema([("seed", pa.int64())]))
         write_shard(path, [])
-    with pytest.raises(StorageError, match="got other columns than schema version 2 has") as error:
+    with pytest.raises(StorageError, match="got other columns than schema version 3 has") as error:
         read_shard(path)
     assert_one_line(error, path)
 

@@ -32,6 +32,7 @@ FLOATS = st.floats(width=64)
 FLOAT32S = st.floats(width=32)
 INT32S = st.integers(-(2**31), 2**31 - 1)
 INT64S = st.integers(-(2**63), 2**63 - 1)
+ALLOWED = st.none() | st.lists(INT32S, max_size=2).map(tuple)
 MEASURES = st.lists(st.builds(Measure, TEXTS, FLOATS), max_size=2).map(tuple)
 
 
@@ -52,6 +53,7 @@ def completions(draw: st.DrawFn) -> Completion:
         text=draw(TEXTS),
         finish_reason=draw(st.sampled_from(FinishReason)),
         temperature=draw(FLOATS),
+        allowed_ids=draw(st.just(()) | st.lists(ALLOWED, min_size=n, max_size=n).map(tuple)),
     )
 
 
