@@ -122,10 +122,10 @@ def train_q_sft(settings: Train[QSFTConfig]) -> None:
     count, β, is set when the run is evaluated.
 
     Examples:
-      forethought collect --policy data --environment.id Wordle --prompt.format action_only \
-          --episodes 20000 --output data/wordle
       forethought train q-sft --data data/wordle --environment.id Wordle \
           --prompt.format action_only --output runs/wordle_q_sft
+      forethought collect --policy data --environment.id Wordle --prompt.format action_only \
+          --episodes 20000 --output data/wordle
       forethought evaluate runs/wordle_q_sft --beta 0 4 16 64
     """
     config = _checked(settings)
