@@ -34,6 +34,10 @@ class SFTConfig:
     data: str | None = None
     """A file or folder of trajectories (`forethought collect`) to learn from instead."""
 
+    top_fraction: float = 1.0
+    """Share of the stored episodes that is learned from, those with the highest returns:
+    filtered imitation, as a rule 0.1. 1: all."""
+
     epochs: float = 1.0
     """Passes over the demonstrations; may be a fraction. RL4VLM: 1."""
 
@@ -58,6 +62,11 @@ class SFTConfig:
         require(self.demonstrations >= 1, "demonstrations", self.demonstrations, "1 or more")
         require(self.epochs > 0, "epochs", self.epochs, "above 0")
         require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
+        share, is_stored = self.top_fraction, self.data is not None
+        require(0 < share <= 1, "top_fraction", share, "above 0, at most 1")
+        require(share == 1 or is_stored, "top_fraction", share, "1 without data to choose from")
+        levels = self.prompt.return_levels
+        require(levels == 0 or is_stored, "prompt.return_levels", levels, "0 without data to rank")
 
     @property
     def total_updates(self) -> int:

@@ -70,9 +70,21 @@ class PromptConfig:
     """After an answer without a possible action, say what was tried and that nothing
     happened; without it, a greedy policy repeats itself to the limit."""
 
+    return_levels: int = 0
+    """How many levels of return prompts can ask for (a return-conditioned policy: `train sft
+    --data` learns one); 0: they ask for none."""
+
+    return_level: int | None = None
+    """Which level is asked for when the policy acts; by default the highest."""
+
     def __post_init__(self) -> None:
         steps = self.history_steps
         require(1 <= steps <= 100, "prompt.history_steps", steps, "1 to 100")
+        levels, level = self.return_levels, self.return_level
+        require(levels == 0 or 2 <= levels <= 100, "prompt.return_levels", levels, "0, or 2 to 100")
+        expected = f"1 to prompt.return_levels ({levels})"
+        is_one = level is None or 1 <= level <= levels
+        require(is_one, "prompt.return_level", level, expected)
 
 
 @dataclass(frozen=True)

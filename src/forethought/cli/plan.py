@@ -25,6 +25,7 @@ from forethought.rollouts.store import read_shard, read_shards
 from forethought.rollouts.world import World, open_world
 from forethought.runs.sources import TINY, model_source
 from forethought.training.start import demonstrations, texts_of
+from forethought.training.stored_steps import stored_steps
 from forethought.types import Step, Trajectory
 
 _SAMPLE_STEPS = 64
@@ -144,8 +145,8 @@ def _sft_work(config: SFTConfig, world: World, encoder: Encoder) -> tuple[list[s
         count = config.demonstrations
         sample = _steps(demonstrations(world, config))
     else:
-        stored = _stored(config.data)
-        sample = [step for t in stored for step in t.steps if step.action.is_valid]
+        steps = stored_steps(config, Path(config.data))
+        sample = [step for step in steps if step.action.is_valid]
         count = len(sample)
         if not sample:
             raise ConfigError(f"data: {config.data} holds no step with a valid answer")

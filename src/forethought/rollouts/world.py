@@ -12,6 +12,7 @@ from forethought.errors import ConfigError
 from forethought.prompts.choice import find_memory, make_prompter
 from forethought.prompts.contract import Prompter
 from forethought.prompts.history import HistoryPrompter
+from forethought.prompts.wanted import WantedPrompter
 
 TIMEOUT_S = 60.0
 """A worker process that is silent for so long is replaced and its episode retried."""
@@ -60,6 +61,9 @@ def open_world(
         wording = make_prompter(
             name, sample.actions, answer_format=prompt.format, wording=prompt.wording
         )
+        if prompt.return_levels:
+            level = prompt.return_level or prompt.return_levels
+            wording = WantedPrompter(wording, level, prompt.return_levels)
         prompter = HistoryPrompter(
             wording,
             history=prompt.history,

@@ -15,12 +15,12 @@ from forethought.errors import ConfigError
 from forethought.losses.cross_entropy import token_mean_cross_entropy
 from forethought.policies.batching import Example, Rows, build_batch, plan_rows
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.rollouts.store import read_shard, read_shards
 from forethought.rollouts.world import World
 from forethought.training.examples import to_example
 from forethought.training.optim import Updater
 from forethought.training.run import Existing, Run, open_run
 from forethought.training.start import demonstrations, start
+from forethought.training.stored_steps import stored_steps
 from forethought.types import Measure
 
 
@@ -101,8 +101,7 @@ def load_examples(config: SFTConfig, world: World, policy: HuggingFacePolicy) ->
         steps = chain.from_iterable(t.steps for t in demonstrations(world, config))
         return [to_example(s, policy) for s in islice(steps, config.demonstrations)]
     path = Path(config.data)
-    trajectories = read_shards(path) if path.is_dir() else read_shard(path)
-    steps = chain.from_iterable(trajectory.steps for trajectory in trajectories)
+    steps = stored_steps(config, path)
     examples = [to_example(step, policy) for step in steps if step.action.is_valid]
     if not examples:
         raise ConfigError(f"data: {path} holds no step with a valid answer")

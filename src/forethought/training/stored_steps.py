@@ -1,0 +1,50 @@
+"""Stored steps as imitation takes them: all, those of the best episodes, or by level."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+from forethought.config import SFTConfig
+from forethought.errors import ConfigError
+from forethought.prompts.wanted import tell_level
+from forethought.rollouts.store import read_shard, read_shards
+from forethought.targets.levels import best_episodes, return_levels
+from forethought.targets.reward_map import returns_to_go
+from forethought.training.offline import stored
+from forethought.types import Step, Trajectory
+
+
+def stored_steps(config: SFTConfig, path: Path) -> Iterator[Step]:
+    """The steps to learn from, with the prompts to learn them by.
+
+    Args:
+        path: of a shard, or of a folder of shards.
+
+    Raises:
+        ConfigError: none with a return, though returns were asked for.
+        StorageError: a shard is refused.
+    """
+    levels = config.prompt.return_levels
+    if config.top_fraction == 1 and levels == 0:
+        everything = read_shards(path) if path.is_dir() else read_shard(path)
+        yield from chain.from_iterable(trajectory.steps for trajectory in everything)
+        return
+    returns = [returns_to_go(trajectory, gamma=1.0) for trajectory in stored(path)]
+    if not returns:
+        raise ConfigError(f"data: {path} holds no episode with a step")
+    starts = [float(returns_T[0]) for returns_T in returns]
+    kept = best_episodes(starts, fraction=config.top_fraction)
+    told = return_levels([returns[number] for number in kept], levels=levels) if levels else []
+    places = {number: place for place, number in enumerate(kept)}
+    for number, trajectory in enumerate(stored(path)):
+        if number in places and levels:
+            yield from _asked(trajectory, told[places[number]], levels)
+        elif number in places:
+            yield from trajectory.steps
+
+
+def _asked(trajectory: Trajectory, told: tuple[int, ...], levels: int) -> Iterator[Step]:
+    for step, level in zip(trajectory.steps, told, strict=True):
+        messages = tell_level(step.prompt.messages, level, levels)
+        yield replace(step, prompt=replace(step.prompt, messages=messages))

@@ -1,0 +1,57 @@
+"""Prompts that ask for a level of return: the same words where one learns and where one acts."""
+
+import pytest
+
+from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.errors import ConfigError
+from forethought.prompts.contract import Past
+from forethought.prompts.wanted import tell_level
+from forethought.rollouts.world import open_world
+from forethought.types import Message
+
+NUMBER_LINE = EnvironmentConfig("NumberLine")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "line"),
+    [
+        (PromptConfig(return_levels=4), "Wanted return: level 4 of 4"),
+        (PromptConfig(return_levels=4, return_level=2), "Wanted return: level 2 of 4"),
+        (PromptConfig(return_levels=2, history="last_k"), "Wanted return: level 2 of 2"),
+    ],
+)
+def test_told_as_learned(prompt: PromptConfig, line: str) -> None:
+    """What was stored without a level, and then got one, is what an acting policy is told."""
+    plain = open_world(
+        NUMBER_LINE, PromptConfig(history=prompt.history), default_image_size=64
+    ).prompter
+    asking = open_world(NUMBER_LINE, prompt, default_image_size=64).prompter
+    world = open_world(NUMBER_LINE, prompt, default_image_size=64).factory()
+    observation = world.restart(3)
+    past = [Past(observation, "+", is_valid=True)]
+    told = asking.messages(observation, past)  # type: ignore[call-arg]
+    assert told[-1].text.split("\n")[-1] == line
+    level, levels = int(line.split()[3]), int(line.split()[5])
+    stored = plain.messages(observation, past)  # type: ignore[call-arg]
+    for messages in (stored, told):
+        retold = tell_level(messages, level, levels)
+        assert [message.text for message in retold] == [message.text for message in told]
+
+
+def test_a_level_takes_the_place_of_another() -> None:
+    once = tell_level([Message("user", "a"), Message("user", "b\nc")], 1, 3)
+    assert [message.text for message in once] == ["a", "b\nc\nWanted return: level 1 of 3"]
+    assert tell_level(once, 3, 3)[-1].text == "b\nc\nWanted return: level 3 of 3"
+
+
+@pytest.mark.parametrize(
+    ("levels", "level", "message"),
+    [
+        (1, None, "prompt.return_levels is 1 — expected 0, or 2 to 100"),
+        (0, 1, r"prompt.return_level is 1 — expected 1 to prompt.return_levels \(0\)"),
+        (4, 5, r"prompt.return_level is 5 — expected 1 to prompt.return_levels \(4\)"),
+    ],
+)
+def test_wrong_settings(levels: int, level: int | None, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        PromptConfig(return_levels=levels, return_level=level)
