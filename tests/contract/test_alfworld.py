@@ -1,5 +1,7 @@
 """ALFWorld keeps Gymnasium's contract and ours, and plays in worker processes."""
 
+import os
+import signal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,15 @@ from gymnasium.utils.env_checker import check_env
 
 from forethought.environments import make_environment
 from forethought.environments.check import check_environment
-from forethought.environments.vector import Act, Reply, Restart, SubprocessRunner
+from forethought.environments.vector import (
+    Act,
+    Failed,
+    InProcessRunner,
+    Replay,
+    Reply,
+    Restart,
+    SubprocessRunner,
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -73,3 +83,71 @@ def _two(runner: SubprocessRunner) -> list[Reply]:
             assert isinstance(answer, Reply), answer
             replies.append(answer)
     return replies
+
+
+class _Player:
+    """Plays one slot by a fixed rule, and writes down everything that it is told."""
+
+    def __init__(self, slot: int) -> None:
+        self.slot, self.seed, self.steps = slot, slot, 0
+        self.actions: list[str] = []
+        self.transcript: list[str] = []
+        self.asked: Restart | Act | Replay = Restart(self.seed)
+        self.retries = 0
+
+    def next(self, answer: Reply | Failed) -> Restart | Act | Replay:
+        """The next command, after an answer; a failure is tried again at the same place."""
+        if isinstance(answer, Failed):
+            self.retries += 1
+            if isinstance(self.asked, Act):
+                self.asked = Replay(self.seed, (*self.actions, self.asked.action))
+            return self.asked
+        if isinstance(self.asked, Act | Replay):
+            assert answer.transition is not None
+            self.steps += 1
+            action = self.asked.action if isinstance(self.asked, Act) else self.asked.actions[-1]
+            self.actions.append(action)
+            self.transcript += [action, answer.observation.text or "", str(answer.transition)]
+            if answer.transition.terminated or answer.transition.truncated:
+                self.seed, self.actions = self.seed + SLOTS, []
+                self.asked = Restart(self.seed)
+                return self.asked
+        choice = (7 * self.steps + 3 * self.slot) % len(answer.legal_actions)
+        self.asked = Act(answer.legal_actions[choice])
+        return self.asked
+
+
+SLOTS = 8
+
+
+@pytest.mark.slow
+def test_killed_workers_lose_nothing() -> None:
+    """10,000 steps in four processes, one of which is killed every 1,000: each of the eight
+    slots is told the same as in one process that nobody disturbs."""
+    factory = partial(make_environment, "ALFWorld", limit_steps=40)
+    disturbed = [_Player(slot) for slot in range(SLOTS)]
+    killed = 0
+    with SubprocessRunner(factory, SLOTS, workers=4) as runner:
+        for player in disturbed:
+            runner.send(player.slot, player.asked)
+        while (steps := sum(player.steps for player in disturbed)) < 10_000:
+            if steps >= 1_000 * (killed + 1):
+                victim = runner.process_ids[killed % 4]
+                assert victim is not None
+                os.kill(victim, signal.SIGKILL)
+                killed += 1
+            for answer in runner.receive():
+                player = disturbed[answer.slot]
+                runner.send(answer.slot, player.next(answer))
+    assert killed == 9
+    assert 1 <= sum(player.retries for player in disturbed) <= 9
+    with InProcessRunner(factory, 1) as runner:
+        for player in disturbed:
+            alone = _Player(player.slot)
+            runner.send(0, alone.asked)
+            while alone.steps < player.steps:
+                (answer,) = runner.receive()
+                command = alone.next(answer)
+                if alone.steps < player.steps:
+                    runner.send(0, command)
+            assert alone.transcript == player.transcript

@@ -76,8 +76,10 @@ def _paper(observation: Observation, answer_format: AnswerFormat) -> str:
 
 
 def _scene(text: str) -> str:
-    """The introduction less its greeting and the task, which stands in the first line."""
+    """The introduction less its greeting, the task, which stands in the first line, and the
+    receptacles, all of which one can go to."""
     text = text.replace("-= Welcome to TextWorld, ALFRED! =-", "")
+    text = re.sub(r" Looking quickly around you, you see [^.]*\.", "", text)
     return re.sub(r"Your task is to: .*", "", text, flags=re.DOTALL).strip()
 
 

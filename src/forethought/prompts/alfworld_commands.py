@@ -2,10 +2,10 @@
 
 Fifty commands of a kitchen, most of them "go to …", are told in forty tokens:
 
-    go: cabinet 1 2 3, drawer 1 2
     take from desk 1: mug 1, pen 2
     examine: what can be taken, desk 1
     also: help, inventory, look
+    go: cabinet 1-9, drawer 1 2
 """
 
 from collections import defaultdict
@@ -78,21 +78,42 @@ def ungroup(lines: Iterable[str]) -> set[str]:
 
 
 def join_names(names: Iterable[str]) -> str:
-    """ "cabinet 1, cabinet 2, drawer 1" as "cabinet 1 2, drawer 1", in order of the numbers."""
-    numbers: defaultdict[str, list[str]] = defaultdict(list)
-    for name in sorted(names, key=_order):
-        kind, _, number = name.rpartition(" ")
-        numbers[kind or number].append(number if kind else "")
-    return ", ".join(" ".join([kind, *filter(None, ns)]) for kind, ns in numbers.items())
+    """ "cabinet 1, cabinet 2, cabinet 3, drawer 5" as "cabinet 1-3, drawer 5"; numbers rise."""
+    numbers: defaultdict[str, list[int]] = defaultdict(list)
+    for name in names:
+        kind, number = _split(name)
+        numbers[kind].append(number)
+    return ", ".join(
+        " ".join([kind, *_runs(sorted(n for n in found if n >= 0))])
+        for kind, found in sorted(numbers.items())
+    )
 
 
 def split_names(text: str) -> list[str]:
     """The names that `join_names` joined."""
     names: list[str] = []
     for part in text.split(", ") if text else []:
-        kind, *numbers = part.split(" ")
-        names += [f"{kind} {number}" for number in numbers] or [kind]
+        kind, *runs = part.split(" ")
+        for run in runs:
+            first, _, last = run.partition("-")
+            names += [f"{kind} {number}" for number in range(int(first), int(last or first) + 1)]
+        names += [] if runs else [kind]
     return names
+
+
+def _runs(numbers: list[int]) -> list[str]:
+    """Three or more numbers in a row as "1-3"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return [
+        told
+        for run in runs
+        for told in ([f"{run[0]}-{run[-1]}"] if len(run) > 2 else map(str, run))
+    ]
 
 
 def _examined(names: list[str], taken: list[str]) -> str:
@@ -103,6 +124,7 @@ def _examined(names: list[str], taken: list[str]) -> str:
     return ", ".join(filter(None, [TAKEN, join_names(rest)]))
 
 
-def _order(name: str) -> tuple[str, int]:
+def _split(name: str) -> tuple[str, int]:
+    """Kind and number; -1 where there is none."""
     kind, _, number = name.rpartition(" ")
-    return kind, int(number) if number.isdigit() else 0
+    return (kind, int(number)) if number.isdigit() else (name, -1)

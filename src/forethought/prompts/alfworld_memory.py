@@ -6,8 +6,8 @@
     open: cabinet 4
     examine: cabinet 4, mug 1
     also: help, inventory, look
-    go visited: drawer 1 2 3
-    go new: cabinet 1 2 3, shelf 1
+    go visited: drawer 1-3
+    go new: cabinet 1-3, shelf 1
 
 `seen` names what the goal names and the agent has found, as far as it must still be there.
 The commands are all that are admissible, by verb; receptacles into which the agent has not

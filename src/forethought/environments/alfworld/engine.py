@@ -20,6 +20,7 @@ from forethought.environments.alfworld.grammar import (
 )
 from forethought.environments.alfworld.libraries import (
     borrow_planner,
+    forget_facts,
     load_libraries,
     return_planner,
 )
@@ -93,6 +94,7 @@ class Engine:
             self._grammar = read_grammar(game.grammar)
             self._game = game
             self._known = {}
+            forget_facts()
             self._types = dict(self._translation.objects)
             self._parameters = dict(self._translation.parameters)
         assert self._translation is not None

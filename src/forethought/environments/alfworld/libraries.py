@@ -37,6 +37,19 @@ def data_folder() -> str | None:
     return os.environ.get(DATA_VARIABLE) or None
 
 
+MAX_REMEMBERED = 20_000
+"""Facts that TextWorld keeps for ever, one object each, and compares by value: some 20 MB."""
+
+
+def forget_facts() -> None:
+    """Keeps a process that plays thousands of games from growing by a megabyte with each."""
+    import mementos.core
+
+    remembered: dict[Any, Any] = mementos.core._memento_cache  # pyright: ignore[reportPrivateUsage]
+    if len(remembered) > MAX_REMEMBERED:
+        remembered.clear()
+
+
 _unused: list[Any] = []
 """Copies of the planner's library that are loaded and that no engine holds."""
 

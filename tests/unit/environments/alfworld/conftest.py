@@ -1,5 +1,6 @@
 """Games in small rooms, and a cache of their own."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,11 +37,17 @@ def small_game(task_type: TaskType) -> Game:
 
     A mug is on the counter, one in the fridge; a spoon lies in each drawer, a lamp on the table.
     """
-    names = ("CounterTop 1", "Drawer 1", "Drawer 2", "SinkBasin 1", "Microwave 1", "Fridge 1")
-    places = (0, 1, 1, 2, 3, 4)
-    receptacles = tuple(receptacle(n, p) for n, p in zip(names, places, strict=True))
-    receptacles += (receptacle("Shelf 1", 5), receptacle("SideTable 1", 6))
-    by_name = dict(zip((*names, "Shelf 1", "SideTable 1"), receptacles, strict=True))
+    points = {
+        "CounterTop 1": 0,
+        "Drawer 1": 1,
+        "Drawer 2": 1,
+        "SinkBasin 1": 2,
+        "Microwave 1": 3,
+        "Fridge 1": 4,
+        "Shelf 1": 5,
+        "SideTable 1": 6,
+    }
+    by_name = {name: receptacle(name, point) for name, point in points.items()}
     things = tuple(
         Thing(f"{kind}|+00.{number:02d}|+01.00|+00.50", kind, by_name[place].id)
         for number, (kind, place) in enumerate(
@@ -53,7 +60,7 @@ def small_game(task_type: TaskType) -> Game:
             ]
         )
     )
-    scene = Scene(load_room(1), receptacles, things, (9, 9, 0, 30))
+    scene = Scene(load_room(1), tuple(by_name.values()), things, (9, 9, 0, 30))
     goal = {
         TaskType.LOOK: Goal(TaskType.LOOK, "Mug", "", "DeskLamp"),
         TaskType.PICK2: Goal(TaskType.PICK2, "Spoon", "SideTable", ""),
@@ -82,5 +89,5 @@ def games(tmp_path_factory: pytest.TempPathFactory, engine: Engine) -> Path:
         walkthrough = solve(game, engine)
         assert walkthrough is not None
         for split in ("train", "valid_seen", "valid_unseen"):
-            write_game(root, split, game, walkthrough)
+            write_game(root, split, replace(game, trial=f"{game.trial}_{split}"), walkthrough)
     return root

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from forethought.environments.alfworld import libraries
 from forethought.environments.alfworld.engine import NOTHING_HAPPENS, Engine, GameText
 from forethought.environments.alfworld.games import Game
 from forethought.environments.alfworld.generator import Draw, draw_game
@@ -98,6 +99,22 @@ def test_a_game_without_a_solution_is_refused(engine: Engine) -> None:
     )
     with pytest.raises(StorageError, match="cannot be solved"):
         engine.start(impossible)
+
+
+def test_facts_of_old_games_are_let_go(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TextWorld keeps every fact that there ever was; a game goes on where they are dropped."""
+    import mementos.core
+
+    monkeypatch.setattr(libraries, "MAX_REMEMBERED", 10)
+    other = Engine()
+    other.start(small_game(TaskType.PICK).text)
+    remembered = mementos.core._memento_cache  # pyright: ignore[reportPrivateUsage]
+    remembered["old"] = None
+    engine.start(small_game(TaskType.LOOK).text)
+    assert "old" not in remembered
+    assert other.step("go to shelf 1") == "You arrive at shelf 1. On the shelf 1, you see nothing."
+    assert "examine shelf 1" in other.commands
+    other.close()
 
 
 @pytest.mark.parametrize(

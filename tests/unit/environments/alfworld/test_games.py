@@ -28,7 +28,7 @@ from tests.unit.environments.alfworld.conftest import small_game
 def test_all_rooms_are_used_and_unseen_ones_are_apart() -> None:
     seen, unseen = set(rooms_of("train")), set(rooms_of("valid_unseen"))
     assert seen | unseen == set(room_numbers())
-    assert len(seen), len(unseen) == (92, 28)
+    assert (len(seen), len(unseen)) == (92, 28)
     assert not seen & unseen
     assert rooms_of("valid_seen") == rooms_of("train")
     assert {10, 219, 308, 424} <= unseen

@@ -8,7 +8,7 @@ import pytest
 
 from forethought.environments import make_environment
 from forethought.environments.alfworld.tasks import TaskType
-from forethought.environments.alfworld.world import EVALUATION_SEEDS, ALFWorld
+from forethought.environments.alfworld.world import EVALUATION_SEEDS, ALFWorld, Match, View
 from forethought.errors import ConfigError
 from forethought.rollouts.seeding import Split, episode_seed
 
@@ -38,9 +38,12 @@ def test_held_out_seeds_play_held_out_games(world: ALFWorld, games: Path) -> Non
     assert episode_seed(Split.EVALUATION, 0, 0) == EVALUATION_SEEDS
     for split in (Split.TRAINING, Split.DEMONSTRATION):
         assert max(episode_seed(split, run, 0) for run in range(99)) < EVALUATION_SEEDS
-    first = world.restart(EVALUATION_SEEDS).state_key
-    named = ALFWorld(games=str(games), split="valid_seen").restart(EVALUATION_SEEDS)
-    assert first == named.state_key
+    held_out = world.restart(EVALUATION_SEEDS).state_key
+    training = world.restart(EVALUATION_SEEDS - 6).state_key
+    seeds = {"valid_seen": held_out, "train": training}
+    for split, key in seeds.items():
+        named = ALFWorld(games=str(games), split=split)  # pyright: ignore[reportArgumentType]
+        assert named.restart(EVALUATION_SEEDS).state_key == key
 
 
 @pytest.mark.parametrize(
@@ -73,7 +76,8 @@ def test_an_inadmissible_command_costs_and_changes_nothing(world: ALFWorld) -> N
 def test_matching(games: Path) -> None:
     """RL4VLM's code takes the first admissible command that the text contains."""
     texts = {"go to shelf 12": "go to shelf 1", " go to shelf 1\n": "go to shelf 1"}
-    for match, accepted in (("exact", [False, True]), ("reference", [True, True])):
+    rules: dict[Match, list[bool]] = {"exact": [False, True], "reference": [True, True]}
+    for match, accepted in rules.items():
         world = ALFWorld(games=str(games), match=match)
         for text, is_accepted in zip(texts, accepted, strict=True):
             world.restart(1)
@@ -138,18 +142,14 @@ def test_the_goal_tells_nothing_that_is_hidden(world: ALFWorld) -> None:
     assert "mug 1" not in (observation.text or "")
 
 
-def test_views(games: Path) -> None:
-    for view, has_text, has_image in (
-        ("text", True, False),
-        ("picture", False, True),
-        ("both", True, True),
-    ):
-        world = ALFWorld(games=str(games), view=view, image_size=64)
-        observation = world.restart(0)
-        assert (observation.text is not None, observation.image is not None) == (
-            has_text,
-            has_image,
-        )
+@pytest.mark.parametrize(
+    ("view", "has_text", "has_image"),
+    [("text", True, False), ("picture", False, True), ("both", True, True)],
+)
+def test_views(games: Path, view: View, has_text: bool, has_image: bool) -> None:
+    observation = ALFWorld(games=str(games), view=view, image_size=64).restart(0)
+    shown = observation.text is not None, observation.image is not None
+    assert shown == (has_text, has_image)
 
 
 def test_ways_of_saying_where_one_is_play_the_same(games: Path) -> None:
