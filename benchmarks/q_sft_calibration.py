@@ -1,0 +1,144 @@
+"""Are Q-SFT's values true? What the learned ratios say, beside what the data then brought.
+
+    python benchmarks/q_sft_calibration.py runs/wordle_q_sft_exact data/wordle_other_seed
+    python benchmarks/q_sft_calibration.py RUN DATA --episodes 500 --json
+
+For every token of the episodes: the value clip(p/π, 0, 1) of the newest checkpoint, in the
+world's units, and the discounted return that followed. The value is that of acting well from
+there on, the return is that of whoever made the data: it may lie above, hardly below. Take
+episodes of another seed than those that were trained on.
+"""
+
+import argparse
+import json
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from forethought.config_file import load_any_config
+from forethought.config_q_sft import QSFTConfig
+from forethought.errors import ConfigError
+from forethought.losses.support import likelihood_ratios, support_mask
+from forethought.policies.reweighted import ReweightedPolicy, load_reweighted
+from forethought.runs.checkpoints import newest_checkpoint
+from forethought.runs.run_folder import RunFolder
+from forethought.runs.sources import MODEL_DIR
+from forethought.targets.reward_map import RewardMap, returns_to_go
+from forethought.training.episodes import Episode, gather_actions, lay_out, to_episode
+from forethought.training.offline import find_reward_map, stored
+
+BINS = 10
+BATCH = 32
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Tokens whose value lies in one tenth of the range."""
+
+    lowest: float
+    highest: float
+    tokens: int
+    mean_value: float
+    mean_return: float
+
+
+def measure(run: str, data: str, episodes: int) -> tuple[Numbers, Numbers, RewardMap]:
+    """Values and returns-to-go of all supported tokens, in the world's units."""
+    folder = RunFolder.open(Path(run))
+    config = load_any_config(folder.config_path)
+    if not isinstance(config, QSFTConfig):
+        raise ConfigError(f"{run}: expected a run of train q-sft")
+    reward_map = find_reward_map(config, stored(Path(config.data)))
+    policy = load_reweighted(newest_checkpoint(folder.checkpoints_dir) / MODEL_DIR, slots=1)
+    values: list[Numbers] = []
+    returns: list[Numbers] = []
+    trajectories = islice(stored(Path(data)), episodes)
+    while chunk := list(islice(trajectories, BATCH)):
+        laid_out = [to_episode(trajectory, policy.behaviour) for trajectory in chunk]
+        for trajectory, episode, ratios_N in zip(
+            chunk, laid_out, ratios_of(policy, laid_out, config), strict=True
+        ):
+            to_go_T = returns_to_go(trajectory, gamma=config.gamma)
+            repeated_N = np.repeat(to_go_T, episode.answer_lengths)
+            is_supported_N = ratios_N > 0
+            values.append(ratios_N[is_supported_N])
+            returns.append(repeated_N[is_supported_N])
+    values_N = np.concatenate(values).clip(0.0, 1.0) * reward_map.width + reward_map.lowest
+    return values_N, np.concatenate(returns), reward_map
+
+
+@torch.no_grad()
+def ratios_of(
+    policy: ReweightedPolicy, episodes: list[Episode], config: QSFTConfig
+) -> list[Numbers]:
+    """p/π of every token, 0 outside the support, episode by episode."""
+    behaviour = policy.behaviour
+    behaviour.module.eval()
+    policy.likelihood.module.eval()
+    parts = lay_out(
+        episodes, behaviour.encoder, behaviour.device, config.compute.micro_batch_tokens
+    )
+    found: list[torch.Tensor] = []
+    for part in parts:
+        behaviour_NV = behaviour.module.action_logprobs(part.tokens, part.is_action_BT)
+        likelihood_NV = policy.likelihood.module.action_logprobs(part.tokens, part.is_action_BT)
+        ratios_NV = likelihood_ratios(
+            likelihood_logprobs_NV=likelihood_NV,
+            behaviour_logprobs_NV=behaviour_NV,
+            support_NV=support_mask(
+                logprobs_NV=behaviour_NV,
+                top_p=config.support.top_p,
+                min_probability=config.support.min_probability,
+            ),
+            floor=config.support.floor,
+        )
+        found.append(ratios_NV.gather(1, part.actions()[:, None]).squeeze(1))
+    return [ratios_N.double().numpy() for ratios_N in gather_actions(episodes, parts, found)]
+
+
+def in_bins(values_N: Numbers, returns_N: Numbers, reward_map: RewardMap) -> list[Bin]:
+    """Tenths of the range that hold a token."""
+    edges = np.linspace(reward_map.lowest, reward_map.highest, BINS + 1)
+    place_N = np.digitize(values_N, edges[1:-1])
+    return [
+        Bin(
+            float(edges[k]),
+            float(edges[k + 1]),
+            int((place_N == k).sum()),
+            float(values_N[place_N == k].mean()),
+            float(returns_N[place_N == k].mean()),
+        )
+        for k in range(BINS)
+        if (place_N == k).any()
+    ]
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("run")
+    parser.add_argument("data")
+    parser.add_argument("--episodes", type=int, default=500)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    values_N, returns_N, reward_map = measure(options.run, options.data, options.episodes)
+    bins = in_bins(values_N, returns_N, reward_map)
+    correlation = float(np.corrcoef(values_N, returns_N)[0, 1])
+    if options.json:
+        found = {"bins": [asdict(one) for one in bins], "correlation": correlation}
+        print(json.dumps(found, indent=2))
+        return
+    print(f"{len(values_N):,} tokens of {options.episodes} episodes, correlation {correlation:.3f}")
+    print(f"{'value':>18}  {'tokens':>8}  {'mean value':>10}  {'mean return':>11}")
+    for one in bins:
+        span = f"{one.lowest:.2f} to {one.highest:.2f}"
+        print(f"{span:>18}  {one.tokens:>8,}  {one.mean_value:>10.3f}  {one.mean_return:>11.3f}")
+
+
+if __name__ == "__main__":
+    main()
