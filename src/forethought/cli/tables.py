@@ -51,6 +51,8 @@ def evaluation_table(
         began_as: what the policy was before it was trained, on the same episodes.
     """
     how = "greedy" if evaluation.is_greedy else f"temperature {evaluation.temperature:g}"
+    if evaluation.holds_actions:
+        how += ", held to open actions"
     which = f", {evaluation.checkpoint}" if evaluation.checkpoint else ""
     start, stop = evaluation.seed_range
     yield f"{evaluation.environment_id}, {stop - start} held-out episodes, {how}{which}"

@@ -80,6 +80,7 @@ def evaluate(
         seed_range=SeedRange(first, first + settings.episodes),
         checkpoint=checkpoint,
         temperature=settings.temperature,
+        holds_actions=settings.hold_actions,
         policy=row_of("policy", trajectories),
         random=scripted_row("random", random_answer(settings.seed), world, settings.episodes),
         expert=scripted_row("expert", expert_answer(answer_format), world, settings.episodes),

@@ -65,6 +65,8 @@ class Evaluation:
     random: EvaluationRow
     expert: EvaluationRow
     ceiling: EvaluationRow
+    holds_actions: bool = False
+    """Whether answers could name only actions that were open."""
 
     @property
     def is_greedy(self) -> bool:
@@ -82,6 +84,7 @@ class Evaluation:
             "seed_range": list(self.seed_range),
             "checkpoint": self.checkpoint,
             "temperature": self.temperature,
+            **({"holds_actions": True} if self.holds_actions else {}),
             **row_to_json(self.policy),
             "random": row_to_json(self.random),
             "expert": row_to_json(self.expert),
@@ -112,6 +115,7 @@ class Evaluation:
                 random=_row_from_json(content["random"]),
                 expert=_row_from_json(content["expert"]),
                 ceiling=_row_from_json(content["ceiling"]),
+                holds_actions=bool(content.get("holds_actions", False)),
             )
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise StorageError(

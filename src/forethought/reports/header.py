@@ -131,7 +131,8 @@ def _how_evaluated(run: RunRecord) -> list[str]:
         return []
     first, stop = run.evaluation.seed_range
     temperature = f"{run.evaluation.temperature:g}"
-    return ["--episodes", str(stop - first), "--temperature", temperature]
+    held = ["--hold-actions"] if run.evaluation.holds_actions else []
+    return ["--episodes", str(stop - first), "--temperature", temperature, *held]
 
 
 def _folded(title: str, escaped_text: str) -> str:

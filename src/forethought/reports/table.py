@@ -122,7 +122,7 @@ def _footnote(run: RunRecord) -> str:
         "line is the ceiling."
     ]
     start = run.start
-    if start is not None and start.evaluation.temperature != evaluation.temperature:
+    if start is not None and _how(start.evaluation) != _how(evaluation):
         notes.append(f"{start.algorithm.upper()}: answers {_how(start.evaluation)}.")
     lost = sum(agent.row.failures or 0 for agent in agents(run))
     if lost:
@@ -138,9 +138,10 @@ def _footnote(run: RunRecord) -> str:
 
 def _how(evaluation: Evaluation) -> str:
     """How the answers came about."""
+    held = ", actions held to those that are open" if evaluation.holds_actions else ""
     if evaluation.is_greedy:
-        return "the most likely token each time (greedy)"
-    return f"sampled at temperature {evaluation.temperature:g}"
+        return f"the most likely token each time (greedy){held}"
+    return f"sampled at temperature {evaluation.temperature:g}{held}"
 
 
 def _is_behind(run: RunRecord) -> bool:

@@ -202,3 +202,12 @@ def test_another_version_is_refused() -> None:
     content = json.loads(an_evaluation().to_json()) | {"schema_version": 2}
     with pytest.raises(StorageError, match="got schema version 2, expected 1"):
         Evaluation.from_json(json.dumps(content))
+
+
+def test_answers_that_were_held_to_actions_are_told_apart() -> None:
+    """And a file that says nothing of it is of free answers."""
+    free = an_evaluation()
+    held = dataclasses.replace(free, holds_actions=True)
+    assert Evaluation.from_json(held.to_json()) == held
+    assert "holds_actions" not in free.to_json()
+    assert not Evaluation.from_json(free.to_json()).holds_actions
