@@ -149,6 +149,10 @@ class PPOConfig:
     """Where the divergence counts: in the loss (GRPO), or as a penalty in every step's reward
     (InstructGPT), which the discount then spreads over the steps before."""
 
+    consistency_coefficient: float = 0.0
+    """κ of InteractiveCOT's Eq. 7 (APC): weight of how far the probability of the actions, given
+    their thoughts, has moved from that of the model that the run started from. 0: off."""
+
     epochs: int = 4
     """Passes over each iteration's steps."""
 
@@ -198,9 +202,16 @@ class PPOConfig:
         require(bonus >= 0, "entropy_coefficient", bonus, "0 or more")
         pull = self.kl_coefficient
         require(0 <= pull < math.inf, "kl_coefficient", pull, "0 or more")
+        pull = self.consistency_coefficient
+        require(0 <= pull < math.inf, "consistency_coefficient", pull, "0 or more")
         require(self.epochs >= 1, "epochs", self.epochs, "1 or more")
         expected = f"1 to rollout.steps_per_iteration ({per_iteration})"
         require(1 <= self.batch_size <= per_iteration, "batch_size", self.batch_size, expected)
+
+    @property
+    def has_reference(self) -> bool:
+        """Whether the policy is held to the model that the run started from."""
+        return self.kl_coefficient > 0 or self.consistency_coefficient > 0
 
     @property
     def has_critic(self) -> bool:

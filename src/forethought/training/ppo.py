@@ -21,6 +21,7 @@ from forethought.errors import OffPolicyError
 from forethought.losses.kl import kl_to_reference
 from forethought.losses.masked_mean import masked_mean
 from forethought.losses.policy import PolicyLoss, clipped_policy_loss
+from forethought.losses.preference.action_consistency import action_consistency_loss
 from forethought.losses.thoughts import thought_scaled_logprobs
 from forethought.losses.value import ValueLoss, clipped_value_loss, explained_variance
 from forethought.policies.actor_critic import Scores
@@ -64,6 +65,7 @@ class Statistics(NamedTuple):
     value_loss: float
     entropy: float
     reference_kl: float
+    action_consistency: float
     approximate_kl: float
     clip_fraction: float
     value_clip_fraction: float
@@ -126,7 +128,7 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
 
 def open_reference(policy: HuggingFacePolicy, config: PPOConfig, run: Run) -> Reference | None:
     """The start of the run, where something holds the policy to it."""
-    if not config.kl_coefficient:
+    if not config.has_reference:
         return None
     return load_reference(policy, run.checkpoint) if run.checkpoint else start_reference(policy)
 
@@ -358,6 +360,7 @@ def micro_losses(
             reference_logprobs_BT=old.reference_logprobs_BT,
             mask_BT=tokens.mask_BT,
         )
+        consistency = action_consistency(scores, tokens, old)
         by_step, by_token = (
             len(tokens.mask_BT) / whole.steps,
             int(tokens.mask_BT.sum()) / whole.tokens,
@@ -371,6 +374,7 @@ def micro_losses(
                     value_part.loss.detach() * by_step,
                     entropy.detach() * by_token,
                     reference_kl.detach() * by_token,
+                    consistency.detach() * by_step,
                     policy_part.approximate_kl * by_ratio,
                     policy_part.clip_fraction * by_ratio,
                     value_part.clip_fraction * by_step,
@@ -380,6 +384,7 @@ def micro_losses(
         return (
             by_loss * policy_part.loss
             + by_step * config.value_coefficient * value_part.loss
+            + by_step * config.consistency_coefficient * consistency
             + by_token * (pull * reference_kl - config.entropy_coefficient * entropy)
         )
 
@@ -415,6 +420,16 @@ def policy_loss(scores: Scores, tokens: TokenBatch, old: Old, config: PPOConfig)
     )
 
 
+def action_consistency(scores: Scores, tokens: TokenBatch, old: Old) -> Tensor:
+    """How far p(a|T) of the actions taken is from the reference's (InteractiveCOT, Eq. 7); from
+    what it was when they were taken where no reference is kept."""
+    is_action_BT = tokens.mask_BT & ~old.thought_mask_BT
+    return action_consistency_loss(
+        action_P=torch.where(is_action_BT, scores.logprobs_BT, 0.0).sum(1),
+        reference_action_P=torch.where(is_action_BT, old.reference_logprobs_BT, 0.0).sum(1),
+    )
+
+
 def value_loss(scores: Scores, old: Old, config: PPOConfig) -> ValueLoss:
     """Clipped loss of the critic; 0 where there is none."""
     if scores.values_B is None:
@@ -431,7 +446,7 @@ def value_loss(scores: Scores, old: Old, config: PPOConfig) -> ValueLoss:
 def summarise_updates(statistics: Statistics, config: PPOConfig) -> list[Measure]:
     """The updates' statistics; nothing is said about a critic or a reference that is not there."""
     of_critic = () if config.has_critic else ("value_loss", "value_clip_fraction")
-    of_reference = () if config.kl_coefficient else ("reference_kl",)
+    of_reference = () if config.has_reference else ("reference_kl", "action_consistency")
     return [
         Measure(name, value)
         for name, value in statistics._asdict().items()
