@@ -110,6 +110,8 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
                 known = ask_reference(draw(gathered.pairs, learner, iteration), learner)
                 watch.lap("reference_s")
                 statistics = improve(known, learner, iteration)
+                # Also without an update, lest prompts that were read before a kill be read anew.
+                policy.weights_changed()
                 watch.lap("update_s")
                 run.record(
                     iteration + 1, summarise(gathered, known, statistics, learner), watch.laps
@@ -241,7 +243,6 @@ def improve(known: Known, learner: Learner, iteration: int) -> Statistics:
                     position=(iteration + done) * nominal,
                 )
             )
-    policy.weights_changed()
     means = run.sum(totals) / len(norms)
     return Statistics(*means.tolist(), gradient_norm=float(np.mean(norms)))
 
