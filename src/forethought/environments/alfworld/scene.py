@@ -185,4 +185,7 @@ def _thing_id(kind: str, place: Receptacle, randomness: np.random.Generator) -> 
 
 def _new_id(kind: str, point: Point, copy: int) -> str:
     x, z, *_ = point
-    return f"{kind}|{x / 4:+06.2f}|{0.9 + copy / 10:+06.2f}|{z / 4:+06.2f}"
+    place = f"{x / 4:+06.2f}|{0.9 + copy / 10:+06.2f}|{z / 4:+06.2f}"
+    if kind.endswith("Basin"):  # a part of a sink or a bathtub: "Sink|…|SinkBasin"
+        return f"{kind.removesuffix('Basin')}|{place}|{kind}"
+    return f"{kind}|{place}"

@@ -17,8 +17,10 @@ from forethought.environments.alfworld.generator import (
     possible_rooms,
     task_types_of,
 )
+from forethought.environments.alfworld.names import readable_names
 from forethought.environments.alfworld.package import load_room, room_numbers
-from forethought.environments.alfworld.scene import receptacles_of
+from forethought.environments.alfworld.problem import pddl_name
+from forethought.environments.alfworld.scene import kind_of, receptacles_of
 from forethought.environments.alfworld.sources import FolderGames, GeneratedGames, open_games
 from forethought.environments.alfworld.tasks import SPLITS, TaskType, rooms_of
 from forethought.errors import ConfigError, StorageError
@@ -82,8 +84,17 @@ def test_every_room_has_what_its_objects_list_names() -> None:
     assert len(burners) == 4
     assert len(set(burners)) == 2, "reached two by two"
     for number in room_numbers():
+        assert all(kind_of(r.id) == r.kind for r in receptacles_of(load_room(number)))
         names = [r.id for r in receptacles_of(load_room(number))]
         assert len(set(names)) == len(names)
+
+
+def test_what_the_agent_reads_is_what_the_goal_names() -> None:
+    """Room 425's plan has no place for its sink."""
+    names = readable_names(pddl_name(r.id).lower() for r in receptacles_of(load_room(425)))
+    kinds = {r.kind.lower() for r in receptacles_of(load_room(425))}
+    assert "sinkbasin" in kinds
+    assert {name.rpartition(" ")[0] for name in names.values()} == kinds
 
 
 def test_generated_games_are_kept_by_number(engine: Engine, cache: Path) -> None:
