@@ -24,7 +24,7 @@ COMMAND = "quickstart --episodes 4"
 @pytest.fixture(autouse=True)
 def small_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     def small_sft(settings: Quickstart) -> SFTConfig:
-        return replace(sft_config(settings), demonstrations=32, epochs=1.0, batch_size=16)
+        return replace(sft_config(settings), epochs=2.0, batch_size=16)
 
     def small_ppo(settings: Quickstart) -> PPOConfig:
         rollout = RolloutConfig(slots=4, steps_per_iteration=8, temperature=1.0, max_new_tokens=8)
