@@ -22,6 +22,7 @@ import yaml
 from forethought.config import PPOConfig, SFTConfig
 from forethought.config_cnn import CNNConfig
 from forethought.config_dpo import DPOConfig
+from forethought.config_ilql import ILQLConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
 
@@ -32,9 +33,10 @@ ALGORITHMS = {
     "cnn": CNNConfig,
     "dpo": DPOConfig,
     "q-sft": QSFTConfig,
+    "ilql": ILQLConfig,
 }
-AnyConfig = SFTConfig | PPOConfig | CNNConfig | DPOConfig | QSFTConfig
-ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig, DPOConfig, QSFTConfig)
+AnyConfig = SFTConfig | PPOConfig | CNNConfig | DPOConfig | QSFTConfig | ILQLConfig
+ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig, DPOConfig, QSFTConfig, ILQLConfig)
 RecordT = TypeVar("RecordT")
 
 

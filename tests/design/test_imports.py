@@ -17,7 +17,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "forethought"
 
-SETTINGS = ("config_parts", "config", "config_cnn", "config_dpo", "config_api", "config_q_sft")
+SETTINGS = (
+    *("config_parts", "config", "config_cnn", "config_dpo", "config_api", "config_q_sft"),
+    "config_ilql",
+)
 
 ROOMS: dict[str, set[str]] = {
     "types": set(),
@@ -28,6 +31,7 @@ ROOMS: dict[str, set[str]] = {
     "config_cnn": {"config_parts"},
     "config_dpo": {"config_parts"},
     "config_q_sft": {"config_parts"},
+    "config_ilql": {"config_parts"},
     "config_api": {"config_parts"},
     "config_file": {*SETTINGS, "errors"},
     "environments": {"types", "errors"},

@@ -1,7 +1,9 @@
 """`forethought evaluate RUN --beta …`: one set of weights, acting more or less by its values."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from forethought.cli.evaluate import Evaluate
@@ -13,6 +15,7 @@ from forethought.config_q_sft import ActingConfig
 from forethought.errors import ConfigError
 from forethought.evaluation.evaluate import play_policy, row_of, scripted_row
 from forethought.evaluation.results import EvaluationRow, row_to_json
+from forethought.policies.contract import Policy
 from forethought.rollouts.scripted import expert_answer, random_answer
 from forethought.rollouts.seeding import Split
 
@@ -24,25 +27,17 @@ def evaluate_betas(settings: Evaluate) -> None:
         ForethoughtError: a model, world or option that is not there; a run without values.
     """
     load_quietly(threads=settings.threads)
-    from forethought.policies.reweighted import ReweightedPolicy
-
     source, judged = find_source(settings.run), settings.evaluation
     slots = min(judged.slots, judged.episodes)
     policy, world = open_player(
         source, settings.environment, settings.prompt, slots=slots, api=settings.api
     )
-    if not isinstance(policy, ReweightedPolicy):
-        raise ConfigError(
-            f"--beta was given, but {settings.run} is no run of train q-sft whose second phase "
-            "has begun — leave it out"
-        )
-    own = policy.acting
-    ways = [_acting(own, beta, settings) for beta in settings.beta]
+    extraction, ways = _ways(policy, settings)
     rows: list[EvaluationRow] = []
     split = Split.TRAINING if settings.training_seeds else Split.EVALUATION
     with progress_bar("evaluate", judged.episodes * len(ways), "episode") as bar:
-        for acting in ways:
-            policy.act_as(acting)
+        for beta, act in zip(settings.beta, ways, strict=True):
+            act()
             trajectories = play_policy(
                 policy,
                 world,
@@ -51,7 +46,7 @@ def evaluate_betas(settings: Evaluate) -> None:
                 workers=settings.environment.workers,
                 on_episode=bar.update,
             )
-            rows.append(row_of(f"β = {acting.beta:g}", trajectories))
+            rows.append(row_of(f"β = {beta:g}", trajectories))
     if not settings.training_seeds:
         expert = expert_answer(settings.prompt.format)
         rows = [
@@ -66,11 +61,41 @@ def evaluate_betas(settings: Evaluate) -> None:
     which = "training" if settings.training_seeds else "held-out"
     how = "greedy" if judged.temperature == 0 else f"temperature {judged.temperature:g}"
     print(
-        f"{world.id}, {judged.episodes} {which} episodes, {how}, {ways[0].extraction}, "
+        f"{world.id}, {judged.episodes} {which} episodes, {how}, {extraction}, "
         f"{Path(source.model).parent.name}\n"
     )
     for line in rows_table(rows):
         print(line)
+
+
+def _ways(policy: Policy, settings: Evaluate) -> tuple[str, list[Callable[[], None]]]:
+    """What values are, and what makes the policy act by them as much as each β says.
+
+    Raises:
+        ConfigError: a run without values, or without the ones that were asked for.
+    """
+    from forethought.policies.reweighted import ReweightedPolicy
+    from forethought.policies.value_weighted import ValueWeightedPolicy
+
+    if isinstance(policy, ReweightedPolicy):
+        likely = [_acting(policy.acting, beta, settings) for beta in settings.beta]
+        return likely[0].extraction, [partial(policy.act_as, acting) for acting in likely]
+    if not isinstance(policy, ValueWeightedPolicy):
+        raise ConfigError(
+            f"--beta was given, but {settings.run} is no run of train q-sft or ilql whose second "
+            "phase has begun — leave it out"
+        )
+    if settings.extraction is not None:
+        raise ConfigError(
+            f"--extraction was given, but {settings.run} has heads for its values, nothing to "
+            "extract — leave it out"
+        )
+    own, top_p = policy.acting, settings.top_p
+    valued = [
+        replace(own, beta=beta, top_p=own.top_p if top_p is None else top_p)
+        for beta in settings.beta
+    ]
+    return "values of heads", [partial(policy.act_as, acting) for acting in valued]
 
 
 def _acting(own: ActingConfig, beta: float, settings: Evaluate) -> ActingConfig:

@@ -53,6 +53,12 @@ COMMANDS = (
         defaults="forethought.cli.train:q_sft_defaults",
     ),
     Command(
+        "train ilql",
+        "forethought.cli.train:train_ilql",
+        "Offline reinforcement learning: values in heads of their own, from stored episodes.",
+        defaults="forethought.cli.train:ilql_defaults",
+    ),
+    Command(
         "train dpo",
         "forethought.cli.train:train_dpo",
         "Preference optimisation of thoughts and actions, step by step.",

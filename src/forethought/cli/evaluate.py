@@ -52,8 +52,8 @@ class Evaluate:
     api: ApiConfig = field(default_factory=ApiConfig)
 
     beta: tuple[float, ...] = ()
-    """Of a run of `train q-sft`: act with each of these β, one row each, and leave the run's own
-    results as they are."""
+    """Of a run of `train q-sft` or `ilql`: act with each of these β, one row each, and leave the
+    run's own results as they are."""
 
     extraction: Extraction | None = None
     """With --beta: what exp(β …) is taken of; by default as the run has it."""

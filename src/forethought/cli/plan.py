@@ -9,11 +9,13 @@ import torch
 
 from forethought.cli.plan_cnn import check_cnn, plan_cnn
 from forethought.cli.plan_dpo import dpo_work
+from forethought.cli.plan_ilql import ilql_work
 from forethought.cli.plan_q_sft import q_sft_work
 from forethought.config import PPOConfig, SFTConfig
 from forethought.config_cnn import CNNConfig
 from forethought.config_dpo import DPOConfig
 from forethought.config_file import AnyConfig
+from forethought.config_ilql import ILQLConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
 from forethought.policies.encoding import Encoder
@@ -71,6 +73,9 @@ def make_plan(config: AnyConfig) -> list[str]:
     elif isinstance(config, QSFTConfig):
         work, sample = q_sft_work(config)
         lengths = _lengths(sample, encoder)
+    elif isinstance(config, ILQLConfig):
+        work, sample = ilql_work(config)
+        lengths = _lengths(sample, encoder)
     elif isinstance(config, DPOConfig):
         work, sample = dpo_work(config, world)
         lengths = _lengths(sample, encoder)._replace(answer=float(config.rollout.max_new_tokens))
@@ -91,7 +96,10 @@ def check(config: AnyConfig) -> None:
         check_cnn(config)
         return
     world, loaded = _outline(config)
-    if isinstance(config, SFTConfig | DPOConfig | QSFTConfig) and config.data is not None:
+    if (
+        isinstance(config, SFTConfig | DPOConfig | QSFTConfig | ILQLConfig)
+        and config.data is not None
+    ):
         next(iter(_stored(config.data)), None)
     if loaded is not None:
         environment = world.factory()
@@ -103,7 +111,7 @@ def check(config: AnyConfig) -> None:
 
 
 def _outline(
-    config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig,
+    config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig | ILQLConfig,
 ) -> tuple[World, LoadedModel | None]:
     """World and model as training would open them, the weights left out; no model where it
     is made from nothing."""
@@ -116,7 +124,7 @@ def _outline(
 
 
 def _adapted(
-    loaded: LoadedModel, config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig
+    loaded: LoadedModel, config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig | ILQLConfig
 ) -> LoadedModel:
     if not config.lora.components or loaded.adapter is not None:
         return loaded
@@ -198,7 +206,9 @@ def _lengths(steps: Sequence[Step], encoder: Encoder) -> Lengths:
 
 
 def _memory(
-    config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig, model: Model, lengths: Lengths
+    config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig | ILQLConfig,
+    model: Model,
+    lengths: Lengths,
 ) -> list[str]:
     """Bytes, roughly. What a layer keeps for its backward pass is about ten numbers per unit
     of its width and three per unit of its perceptron; the vocabulary's logits, their
@@ -225,6 +235,11 @@ def _memory(
         parts["cache of generation"] = cached
     if isinstance(config, QSFTConfig):
         parts["behaviour and target"] = 2 * 4 * model.trained
+    if isinstance(config, ILQLConfig):
+        # Two Q heads with a slow copy each; of what learns, gradient and Adam's moments, too.
+        head = 2 * model.hidden * (model.hidden + model.vocabulary)
+        parts["behaviour"] = 4 * model.trained
+        parts["heads"] = 4 * head * (2 * 4 + 2)
     if isinstance(config, DPOConfig) and not config.lora.components:
         parts["reference"] = 4 * model.trained
     total = sum(parts.values())

@@ -19,6 +19,7 @@ from forethought.config import SFTConfig
 from forethought.config_cnn import CNNConfig
 from forethought.config_dpo import DPOConfig
 from forethought.config_file import AnyConfig
+from forethought.config_ilql import ILQLConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError, UnknownNameError
 from forethought.studies.cells import Plan, plan_study
@@ -86,7 +87,7 @@ def _run(plan: Plan, results: Path, only: Sequence[str]) -> list[Outcome]:
     from forethought.cli.plan import check
     from forethought.studies.results import write_results
     from forethought.studies.running import Work, run_cells
-    from forethought.training import cnn, dpo, ppo, q_sft, sft
+    from forethought.training import cnn, dpo, ilql, ppo, q_sft, sft
 
     def train(config: AnyConfig, existing: Literal["refuse", "resume"]) -> Path:
         """As `forethought train` does."""
@@ -97,6 +98,8 @@ def _run(plan: Plan, results: Path, only: Sequence[str]) -> list[Outcome]:
             return sft.train_sft(config, existing=existing)
         if isinstance(config, QSFTConfig):
             return q_sft.train_q_sft(config, existing=existing)
+        if isinstance(config, ILQLConfig):
+            return ilql.train_ilql(config, existing=existing)
         if isinstance(config, DPOConfig):
             return dpo.train_dpo(config, existing=existing)
         if isinstance(config, CNNConfig):

@@ -1,4 +1,4 @@
-"""`forethought train sft|ppo|cnn|dpo|q-sft`."""
+"""`forethought train sft|ppo|cnn|dpo|q-sft|ilql`."""
 
 import dataclasses
 from collections.abc import Generator, Iterator, Sequence
@@ -16,13 +16,14 @@ from forethought.config import PPOConfig, SFTConfig
 from forethought.config_cnn import CNNConfig
 from forethought.config_dpo import DPOConfig
 from forethought.config_file import AnyConfig, dump_config, load_config
+from forethought.config_ilql import ILQLConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
 from forethought.runs.checkpoints import list_checkpoints
 from forethought.runs.run_folder import RunFolder
 
 Existing = Literal["refuse", "resume", "overwrite"]
-ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig, DPOConfig, QSFTConfig)
+ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig, DPOConfig, QSFTConfig, ILQLConfig)
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,30 @@ def train_q_sft(settings: Train[QSFTConfig]) -> None:
         q_sft.train_q_sft(config, existing=settings.existing)
 
 
+def train_ilql(settings: Train[ILQLConfig]) -> None:
+    """ILQL: learn values of tokens in heads of their own, from stored episodes.
+
+    The baseline of Q-SFT on the same data; --targets makes it Q-learning (CQL) or the
+    regression of returns. First one model imitates the data (unless --behaviour-epochs is 0:
+    then --model does already), then a copy of it learns values.
+
+    Examples:
+      forethought train ilql --data data/wordle --environment.id Wordle \
+          --prompt.format action_only --output runs/wordle_ilql
+      forethought train ilql --data data/wordle --environment.id Wordle \
+          --prompt.format action_only --targets maximum --cql-weight 1 --output runs/wordle_cql
+      forethought evaluate runs/wordle_ilql --beta 0 4 16 64
+    """
+    config = _checked(settings)
+    if settings.dry_run:
+        _print_plan(config)
+        return
+    with _session("ilql", config, settings.existing):
+        from forethought.training import ilql
+
+        ilql.train_ilql(config, existing=settings.existing)
+
+
 def train_dpo(settings: Train[DPOConfig]) -> None:
     """Preference optimisation of thoughts and actions, step by step (InteractiveCOT).
 
@@ -178,6 +203,11 @@ def cnn_defaults(words: Sequence[str]) -> Train[CNNConfig]:
 def q_sft_defaults(words: Sequence[str]) -> Train[QSFTConfig]:
     """Defaults of `train q-sft`, likewise."""
     return Train(_defaults(words, QSFTConfig))
+
+
+def ilql_defaults(words: Sequence[str]) -> Train[ILQLConfig]:
+    """Defaults of `train ilql`, likewise."""
+    return Train(_defaults(words, ILQLConfig))
 
 
 def dpo_defaults(words: Sequence[str]) -> Train[DPOConfig]:

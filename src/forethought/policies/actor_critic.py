@@ -144,6 +144,15 @@ class ActorCritic(nn.Module):
         sources_N = batch.sources_BT[is_action_BT]
         return torch.log_softmax(self.speakable(logits_RWV.flatten(0, 1)[sources_N]), dim=-1)
 
+    def action_hidden(self, batch: TokenBatch, is_action_BT: Tensor) -> Tensor:
+        """Last hidden states [N, H] of which some of the completion tokens were foretold.
+
+        Args:
+            batch, is_action_BT: as `action_logprobs`.
+        """
+        self._window_logits(batch)
+        return self.last_hidden().flatten(0, 1)[batch.sources_BT[is_action_BT]]
+
     def _window_logits(self, batch: TokenBatch) -> Tensor:
         logits_RWV: Tensor = self.model(
             input_ids=batch.input_ids_RL,

@@ -49,6 +49,12 @@ CHARTS = (
         "Weighted cross-entropy of Q-SFT; its lowest value depends on the targets.",
     ),
     Chart(
+        "ILQL's loss",
+        ("ilql_loss",),
+        "squared return",
+        "Errors of Q and V, and the weighted term that lowers Q of what the data do not hold.",
+    ),
+    Chart(
         "Value at the start",
         ("start_value", "data_return"),
         "return",

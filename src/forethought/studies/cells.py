@@ -19,6 +19,7 @@ from forethought.config_file import (
     load_any_config,
     with_settings,
 )
+from forethought.config_ilql import ILQLConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
 from forethought.runs.run_folder import RunFolder
@@ -57,9 +58,9 @@ class Cell:
     @property
     def steps(self) -> int:
         """Optimiser steps (SFT, of its expert's demonstrations) or environment steps; 0 where
-        stored episodes decide how many (Q-SFT)."""
+        stored episodes decide how many (Q-SFT, ILQL)."""
         config = self.config
-        if isinstance(config, QSFTConfig):
+        if isinstance(config, QSFTConfig | ILQLConfig):
             return 0
         if isinstance(config, SFTConfig):
             return config.total_updates

@@ -9,6 +9,7 @@ import torch
 
 from forethought.config import PPOConfig, SFTConfig
 from forethought.config_dpo import DPOConfig
+from forethought.config_ilql import ILQLConfig
 from forethought.config_parts import LoraConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.policies.actor_critic import ValueHead
@@ -33,7 +34,7 @@ class Start(NamedTuple):
 
 
 def start(
-    config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig,
+    config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig | ILQLConfig,
     run: Run,
     *,
     slots: int,
@@ -79,7 +80,7 @@ def start(
 
 
 def demonstrations(
-    world: World, config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig
+    world: World, config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig | ILQLConfig
 ) -> Iterable[Trajectory]:
     """The expert's episodes, without end."""
     environment = world.factory()
@@ -88,7 +89,9 @@ def demonstrations(
     return play(world.id, environment, world.prompter, answer, seeds)
 
 
-def texts_of(world: World, config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig) -> list[str]:
+def texts_of(
+    world: World, config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig | ILQLConfig
+) -> list[str]:
     """What is said in this world: prompts and expert answers."""
     texts: list[str] = []
     for trajectory in islice(demonstrations(world, config), TOKENIZER_EPISODES):

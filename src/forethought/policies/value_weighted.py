@@ -1,0 +1,184 @@
+"""The policy that ILQL acts with: what the data do, times exp(β · what it is worth)."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from forethought.config_ilql import ValueActingConfig
+from forethought.errors import PolicyError
+from forethought.losses.support import support_mask
+from forethought.policies.actor_critic import RULED_OUT, ActorCritic
+from forethought.policies.contract import GenerationRequest, GenerationResult
+from forethought.policies.decoding import DecodeLoop
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.loading import LoadedModel, load_pretrained
+from forethought.policies.reweighted import BEHAVIOUR
+from forethought.policies.value_heads import HEADS_FILE, ValueHeads, ValueModel, load_value_model
+from forethought.types import Message, Prompt
+
+VALUES = "values"
+"""Folder of the value model, beside π_φ's, inside a saved model."""
+SETTINGS_FILE = "value_weighted.json"
+
+
+def value_weighted_logits(
+    *, behaviour_logits_BV: Tensor, q_BV: Tensor, acting: ValueActingConfig
+) -> Tensor:
+    """Logits of the acting policy.
+
+        log π^(a|s) = log π_φ(a|s) + β min(Q1, Q2)(s, a) + constant
+
+    Snell et al. 2023, Sec. 4: exp(β (Q - V)), in which V(s) is the same for all tokens of a
+    state and so part of the constant. β = 0 is π_φ. What a nucleus leaves out gets -1e9.
+
+    Args:
+        behaviour_logits_BV: of π_φ, fp32; a constant per row does not count.
+        q_BV: the lower of both, in units of return, fp32.
+
+    Returns:
+        [B, V], fp32.
+    """
+    logits_BV = torch.log_softmax(behaviour_logits_BV, -1) + acting.beta * q_BV
+    if acting.top_p < 1:
+        kept_BV = support_mask(
+            logprobs_NV=torch.log_softmax(logits_BV, -1), top_p=acting.top_p, min_probability=0.0
+        )
+        logits_BV = logits_BV.masked_fill(~kept_BV, RULED_OUT)
+    return logits_BV
+
+
+class _Lower(nn.Module):
+    """min(Q1, Q2) in the place of a model's projection onto the vocabulary."""
+
+    def __init__(self, heads: ValueHeads) -> None:
+        super().__init__()
+        self.heads = heads
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[..., hidden size] to [..., V], fp32."""
+        first, second, _ = self.heads(hidden)
+        return torch.minimum(first, second)
+
+
+def reads_values(values: ValueModel) -> ActorCritic:
+    """The value model as one whose logits are min(Q1, Q2); it cannot be trained any more.
+
+    Any architecture then runs on the decode loop's cache, as it does with its own projection.
+    """
+    model = values.trunk.model
+    model.set_output_embeddings(_Lower(values.value_head))
+    return ActorCritic(model, None)
+
+
+class ValueWeightedPolicy:
+    """π^ ∝ π_φ exp(β Q); satisfies `Policy`. Both models read along in one decode loop."""
+
+    def __init__(
+        self,
+        behaviour: HuggingFacePolicy,
+        values: ActorCritic,
+        acting: ValueActingConfig,
+        *,
+        slots: int,
+    ) -> None:
+        """
+        Args:
+            behaviour: π_φ, whose prompts and tokens are the policy's.
+            values: from `reads_values`.
+            slots: how many completions are generated at a time.
+        """
+        self.behaviour = behaviour
+        self._values = values
+        self._acting = acting
+        self._slots = slots
+        self._loop: DecodeLoop | None = None
+
+    @property
+    def version(self) -> int:
+        return self.behaviour.version
+
+    @property
+    def preferred_image_size(self) -> int | None:
+        """As `LoadedModel.preferred_image_size`."""
+        module, processor = self.behaviour.module, self.behaviour.processor
+        return LoadedModel(module.model, processor).preferred_image_size
+
+    @property
+    def acting(self) -> ValueActingConfig:
+        """How it acts now."""
+        return self._acting
+
+    def act_as(self, acting: ValueActingConfig) -> None:
+        """Acts otherwise from now on, with the same weights.
+
+        Raises:
+            RuntimeError: requests are still being answered.
+        """
+        if self._loop is not None and self._loop.pending:
+            raise RuntimeError(f"{self._loop.pending} requests are unanswered")
+        self._acting, self._loop = acting, None
+
+    def prompt(self, messages: Sequence[Message]) -> Prompt:
+        return self.behaviour.prompt(messages)
+
+    def submit(self, request: GenerationRequest) -> None:
+        if self._loop is None:
+            self.behaviour.module.eval()
+            self._values.eval()
+            self._loop = DecodeLoop(
+                self.behaviour.module,
+                self.behaviour.encoder,
+                slots=self._slots,
+                others=[self._values],
+                mix=partial(_mix, acting=self._acting),
+            )
+        self._loop.submit(request)
+
+    def advance(self) -> list[GenerationResult]:
+        return [] if self._loop is None else self._loop.advance()
+
+
+def _mix(logits: Sequence[Tensor], *, acting: ValueActingConfig) -> Tensor:
+    behaviour_BV, q_BV = logits
+    return value_weighted_logits(behaviour_logits_BV=behaviour_BV, q_BV=q_BV, acting=acting)
+
+
+def save_acting(folder: Path, acting: ValueActingConfig) -> None:
+    """Writes what acting needs beside the weights into a model's folder."""
+    (folder / SETTINGS_FILE).write_text(json.dumps(asdict(acting)) + "\n", encoding="utf-8")
+
+
+def load_acting(folder: Path) -> ValueActingConfig:
+    """What `save_acting` wrote.
+
+    Raises:
+        PolicyError: the file cannot be read, or is another one.
+    """
+    path = folder / SETTINGS_FILE
+    try:
+        return ValueActingConfig(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise PolicyError(f"{path}: got no settings of an ILQL policy ({error})") from error
+
+
+def is_value_weighted(folder: Path) -> bool:
+    """Whether a model's folder holds a policy and values that weigh it."""
+    return (folder / SETTINGS_FILE).is_file() and (folder / VALUES / HEADS_FILE).is_file()
+
+
+def load_value_weighted(folder: Path, *, slots: int) -> ValueWeightedPolicy:
+    """What an ILQL run's checkpoint holds, to act with, on the GPU if there is one.
+
+    Raises:
+        PolicyError: it cannot be loaded.
+    """
+    acting = load_acting(folder)
+    behaviour = HuggingFacePolicy(load_pretrained(str(folder / BEHAVIOUR)), slots=slots)
+    behaviour.module.to("cuda" if torch.cuda.is_available() else "cpu")
+    values = reads_values(load_value_model(folder / VALUES, behaviour))
+    return ValueWeightedPolicy(behaviour, values, acting, slots=slots)
