@@ -1,0 +1,80 @@
+"""Preferences teach the one-step world; the same preferences the wrong way round do not.
+
+From the imitator that PPO starts from: right half of the time, in the right form.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from forethought.config_dpo import DPOConfig
+from forethought.config_parts import OptimizerConfig, RolloutConfig
+from forethought.runs.metrics import read_metrics
+from forethought.targets.pairs import Pair
+from forethought.training import pairing
+from forethought.training.dpo import train_dpo
+from tests.learning.test_bandit import ONE_THREAD, WORLD, imitator
+
+pytestmark = pytest.mark.slow
+
+__all__ = ["imitator"]
+
+CHANCE, BAR = 0.25, 0.6
+
+
+def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
+    """Trains, and returns the success in training at the beginning and at the end."""
+    config = DPOConfig(
+        model=str(imitator),
+        output=str(output),
+        environment=WORLD,
+        total_steps=16 * 128,
+        objective="dpo",
+        beta=0.3,
+        consistency_coefficient=0.0,
+        group_size=8,
+        pairs_per_state=16,
+        epochs=4,
+        batch_size=8,
+        rollout=RolloutConfig(
+            slots=32,
+            steps_per_iteration=128,
+            temperature=1.0,
+            max_new_tokens=24,
+            on_invalid="penalise",
+        ),
+        optimizer=OptimizerConfig(learning_rate=2e-4, schedule="linear"),
+        compute=ONE_THREAD,
+    )
+    run = train_dpo(replace(config, **changes))
+    rates = read_metrics(run / "metrics.jsonl").column("success_rate").values
+    return float(rates[0]), float(np.mean(rates[-3:]))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({}, id="dpo, matched"),
+        pytest.param({"pairing": "branch"}, id="dpo, branched"),
+        pytest.param({"objective": "apw", "consistency_coefficient": 0.1}, id="apw and apc"),
+    ],
+)
+def test_it_learns(imitator: Path, tmp_path: Path, changes: dict[str, Any]) -> None:
+    before, after = learn(imitator, tmp_path / "dpo", **changes)
+    assert before < BAR - CHANCE
+    assert after >= BAR
+
+
+def test_preferences_the_wrong_way_round_unlearn(
+    imitator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound = pairing.make_pairs
+
+    def flipped(*args: Any, **kwargs: Any) -> list[Pair]:
+        return [Pair(winner=pair.loser, loser=pair.winner) for pair in sound(*args, **kwargs)]
+
+    monkeypatch.setattr(pairing, "make_pairs", flipped)
+    assert learn(imitator, tmp_path / "dpo")[1] < CHANCE
