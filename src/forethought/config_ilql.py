@@ -53,7 +53,7 @@ class ILQLConfig:
 
     targets: Literal["expectile", "maximum", "monte_carlo"] = "expectile"
     """What Q is to be: r + γ V(s') with V an expectile of the data's own Q (ILQL);
-    r + γ max_a Q(s', a), which is Q-learning and needs a `cql_weight` of about 1 (CQL); or the
+    r + γ max_a Q(s', a), which is Q-learning and needs a larger `cql_weight` (CQL); or the
     return that followed in the data (Monte-Carlo regression)."""
 
     behaviour_epochs: float = 1.0

@@ -150,7 +150,7 @@ def train_ilql(settings: Train[ILQLConfig]) -> None:
       forethought train ilql --data data/wordle --environment.id Wordle \
           --prompt.format action_only --output runs/wordle_ilql
       forethought train ilql --data data/wordle --environment.id Wordle \
-          --prompt.format action_only --targets maximum --cql-weight 1 --output runs/wordle_cql
+          --prompt.format action_only --targets maximum --cql-weight 0.1 --output runs/wordle_cql
       forethought evaluate runs/wordle_ilql --beta 0 4 16 64
     """
     config = _checked(settings)

@@ -141,12 +141,14 @@ def test_beta_zero_is_the_behaviour_policy(saved: Path) -> None:
 def test_the_slow_heads_follow() -> None:
     _, values = make_pair()
     heads = values.value_head
-    slow, fast = heads.slow_second[2].weight.clone(), heads.second[2].weight
-    assert not slow.equal(fast)
+    before = {name: one.clone() for name, one in heads.named_parameters()}
     heads.follow(0.25)
-    torch.testing.assert_close(heads.slow_second[2].weight, slow + 0.25 * (fast - slow))
-    trained = {name for name, one in heads.named_parameters() if one.requires_grad}
-    assert not any("slow" in name for name in trained)
+    after = dict(heads.named_parameters())
+    for name in ("second.2.weight", "first.0.bias"):
+        slow, fast = before[f"slow_{name}"], before[name]
+        assert not slow.equal(fast)
+        torch.testing.assert_close(after[f"slow_{name}"].data, slow + 0.25 * (fast - slow))
+    assert not any(one.requires_grad for name, one in after.items() if name.startswith("slow"))
 
 
 def test_what_cannot_be_read_is_refused(saved: Path, tmp_path: Path) -> None:
