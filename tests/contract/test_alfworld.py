@@ -10,6 +10,7 @@ import gymnasium
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from forethought.config_file import ALGORITHMS, load_any_config
 from forethought.environments import make_environment
 from forethought.environments.check import check_environment
 from forethought.environments.vector import (
@@ -21,6 +22,7 @@ from forethought.environments.vector import (
     Restart,
     SubprocessRunner,
 )
+from forethought.rollouts.world import open_world
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -48,6 +50,21 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_ours(options: dict[str, Any]) -> None:
     check_environment(partial(make_environment, "ALFWorld", **options), episodes=2)
+
+
+CONFIGS = sorted((Path(__file__).parents[2] / "configs" / "alfworld").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in CONFIGS])
+def test_configs(path: Path) -> None:
+    config = load_any_config(path)
+    algorithm = path.stem.partition("_")[0]
+    assert isinstance(config, ALGORITHMS[algorithm])
+    command = f"#   forethought train {algorithm} --config configs/alfworld/{path.name}\n"
+    assert command in path.read_text(encoding="utf-8")
+    assert config.prompt.history == ("memory" if "memory" in path.stem else "none")
+    world = open_world(config.environment, config.prompt, default_image_size=64)
+    assert world.id == "ALFWorld"
 
 
 def test_gymnasiums() -> None:
