@@ -65,7 +65,6 @@ def success(model: Path, beta: float) -> float:
     "changes",
     [
         pytest.param({}, id="ilql"),
-        pytest.param({"targets": "maximum", "cql_weight": 1.0}, id="cql"),
         pytest.param({"targets": "monte_carlo"}, id="returns"),
     ],
 )
