@@ -83,6 +83,11 @@ class QSFTConfig:
     """Passes over the data in the first phase; may be a fraction. 0: the model imitates these
     data already, as a run of `train sft` on them does, and is π_φ as it is."""
 
+    returns_epochs: float = 0.0
+    """Passes between the two phases in which p_θ learns what each action brought in the data.
+    p_θ = π_φ says that everything is worth 1, and it takes long until the rewards have come
+    all the way; after these passes it says what the data's policy gets. 0: the paper."""
+
     epochs: float = 1.0
     """Passes over the data in the second phase, or of both models together."""
 
@@ -144,6 +149,9 @@ class QSFTConfig:
         require(every >= 1, "checkpoint_every", every, "1 or more")
         require(self.epochs > 0, "epochs", self.epochs, "above 0")
         require(self.behaviour_epochs >= 0, "behaviour_epochs", self.behaviour_epochs, "0 or more")
+        known = self.returns_epochs
+        require(0 <= known < math.inf, "returns_epochs", known, "0 or more")
+        require(known == 0 or self.phases == "two", "returns_epochs", known, "0 with phases joint")
         require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
         require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
         sharp = self.backup_beta

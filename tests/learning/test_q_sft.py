@@ -19,7 +19,7 @@ from forethought.evaluation.evaluate import EvaluationSettings, play_policy
 from forethought.policies.reweighted import load_reweighted
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World, open_world
-from forethought.training import q_sft
+from forethought.training import q_sft, q_sft_targets
 from tests.unit.training.conftest import ACTION_ONLY, CROSSING, crossing, small_model
 from tests.unit.training.crossing import straight_on
 
@@ -90,11 +90,11 @@ def test_without_the_next_state_it_does_not(
     small_model: Path, crossing: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reward alone comes three steps after the turn."""
-    sound: Callable[..., Any] = q_sft.bellman_targets
+    sound: Callable[..., Any] = q_sft_targets.bellman_targets
 
     def at_once(*, next_values_N: torch.Tensor, **others: Any) -> Any:
         return sound(next_values_N=torch.zeros_like(next_values_N), **others)
 
-    monkeypatch.setattr(q_sft, "bellman_targets", at_once)
+    monkeypatch.setattr(q_sft_targets, "bellman_targets", at_once)
     model = learn(small_model, crossing, tmp_path)
     assert success(model, ActingConfig(beta=16.0)) <= MISSED

@@ -22,8 +22,8 @@ from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import open_world
 from forethought.training.episodes import Episode
 from forethought.training.offline import load_offline
-from forethought.training.q_sft import Learner, update
-from forethought.training.q_sft_models import Phase, start_q_sft
+from forethought.training.q_sft import update
+from forethought.training.q_sft_models import Learner, Phase, start_q_sft
 from forethought.training.run import Run, open_run
 
 BATCH = 32

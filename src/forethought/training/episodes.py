@@ -76,6 +76,12 @@ class Episode:
         is_known = self.terminated or self.bootstrap_value is not None
         return self.actions if is_known else self.actions - 1
 
+    @property
+    def known_returns(self) -> int:
+        """Actions of which is known what followed them to the end: all, or none."""
+        is_known = self.terminated or self.bootstrap_value is not None
+        return self.actions if is_known else 0
+
     def answers(self) -> Iterator[tuple[int, ...]]:
         """The agent's tokens, step by step."""
         said = iter(
@@ -261,6 +267,18 @@ def transitions(
     elif episode.bootstrap_value is None:
         is_known_N[-1] = False
     return Transitions(torch.tensor(rewards), torch.tensor(discounts), is_known_N, is_inside_N)
+
+
+def returns_after(episode: Episode, way: Transitions, reward_map: RewardMap) -> Tensor:
+    """What followed each action, from the next one on: [N], mapped; not a number behind the last
+    one unless the recorder's critic knew."""
+    last = episode.bootstrap_value
+    following = float("nan") if last is None else reward_map.to_unit(last)
+    returns = [following]
+    ways = zip(way.rewards_N.tolist(), way.discounts_N.tolist(), strict=True)
+    for reward, discount in reversed(list(ways)):
+        returns.append(reward + (discount * returns[-1] if discount > 0 else 0.0))
+    return torch.tensor(returns[-2::-1], dtype=torch.float32)
 
 
 def next_values(episode: Episode, values_N: Tensor, reward_map: RewardMap) -> Tensor:

@@ -1,7 +1,8 @@
 """Q-SFT: offline Q-learning whose values are probabilities of tokens (Hong et al. 2024).
 
 First π_φ imitates the data; then p_θ learns, by a weighted cross-entropy, to give each token
-the probability π_φ(a|s) Q(s, a). Equation numbers are the paper's.
+the probability π_φ(a|s) Q(s, a). Equation numbers are the paper's; what a token is worth is
+told by `q_sft_targets.py`.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,24 +18,14 @@ from torch import Tensor
 from forethought.config_q_sft import QSFTConfig
 from forethought.losses.cross_entropy import token_mean_cross_entropy
 from forethought.losses.q_sft import likelihood_loss
-from forethought.losses.support import support_mask
-from forethought.targets.bellman import bellman_targets
-from forethought.targets.state_values import LocalValues, local_values, values_along
-from forethought.training.episodes import (
-    Episode,
-    Part,
-    choices_of,
-    gather_actions,
-    lay_out,
-    next_values,
-    scatter_actions,
-    transitions,
-)
+from forethought.training.episodes import Episode, Part, lay_out
 from forethought.training.offline import OfflineData, load_offline
-from forethought.training.optim import Updater
-from forethought.training.q_sft_models import Phase, QSFTModels, start_q_sft
-from forethought.training.run import Existing, Run, open_run
+from forethought.training.q_sft_models import Learner, Phase, start_q_sft
+from forethought.training.q_sft_targets import Judged, judge, read_returns
+from forethought.training.run import Existing, open_run
 from forethought.types import Measure
+
+BOTH_LOSSES = ["likelihood_loss", "loss"]
 
 
 class Stage(NamedTuple):
@@ -43,16 +34,6 @@ class Stage(NamedTuple):
     phase: Phase
     first: int
     updates: int
-
-
-class Learner(NamedTuple):
-    """What every update works with."""
-
-    models: QSFTModels
-    updater: Updater
-    data: OfflineData
-    config: QSFTConfig
-    run: Run
 
 
 def train_q_sft(config: QSFTConfig, *, existing: Existing = "refuse") -> Path:
@@ -107,8 +88,11 @@ def plan_stages(config: QSFTConfig, episodes: int) -> list[Stage]:
     if config.phases == "joint":
         return [Stage("joint", 0, updates(config.epochs))]
     first = updates(config.behaviour_epochs) if config.behaviour_epochs > 0 else 0
-    imitation = [Stage("behaviour", 0, first)] if first else []
-    return [*imitation, Stage("likelihood", first, updates(config.epochs))]
+    stages = [Stage("behaviour", 0, first)] if first else []
+    if config.returns_epochs > 0:
+        stages.append(Stage("returns", first, updates(config.returns_epochs)))
+        first += stages[-1].updates
+    return [*stages, Stage("likelihood", first, updates(config.epochs))]
 
 
 def choose(data: OfflineData, stage: Stage, number: int, config: QSFTConfig) -> list[Episode]:
@@ -135,18 +119,19 @@ def update(batch: Sequence[Episode], phase: Phase, learner: Learner) -> list[Mea
     imitated, valued = torch.zeros(()), torch.zeros(())
     measures: list[Measure] = []
     if phase != "behaviour":
-        judged, measures = judge(mine, parts, learner)
-        known = sum(episode.known_actions for episode in batch)
+        look_up = read_returns if phase == "returns" else judge
+        judged, measures = look_up(mine, parts, learner)
+        known = sum(e.known_returns if phase == "returns" else e.known_actions for e in batch)
         losses += [partial(learn_values, one, known, learner, valued) for one in judged]
-    if phase != "likelihood":
+    if phase in ("behaviour", "joint"):
         actions = sum(episode.actions for episode in batch)
         losses += [partial(imitate, part, actions, learner, imitated) for part in parts]
     norm = updater.step(losses)
     policy.weights_changed()
     if phase != "behaviour":
         models.follow(config.target_rate)
-    shown = {"behaviour": [imitated], "likelihood": [valued], "joint": [valued, imitated]}[phase]
-    names = {"behaviour": ["loss"], "likelihood": ["likelihood_loss"], "joint": BOTH_LOSSES}[phase]
+    shown = {"behaviour": [imitated], "joint": [valued, imitated]}.get(phase, [valued])
+    names = {"behaviour": ["loss"], "joint": BOTH_LOSSES}.get(phase, ["likelihood_loss"])
     totals = run.sum(torch.stack(shown)).tolist()
     means = [Measure(name, total) for name, total in zip(names, totals, strict=True)]
     return [*means, Measure("gradient_norm", norm), *measures]
@@ -161,15 +146,6 @@ def imitate(part: Part, actions: int, learner: Learner, total: Tensor) -> Tensor
     share = result.loss * result.token_count / actions
     total += share.detach().cpu()
     return share
-
-
-class Judged(NamedTuple):
-    """A part, and what each of its actions is worth."""
-
-    part: Part
-    targets_N: Tensor
-    is_known_N: Tensor
-    choices_NV: Tensor
 
 
 def learn_values(judged: Judged, known: int, learner: Learner, total: Tensor) -> Tensor:
@@ -190,105 +166,3 @@ def learn_values(judged: Judged, known: int, learner: Learner, total: Tensor) ->
     share = result.loss * is_known_N.sum() / known
     total += share.detach().cpu()
     return share
-
-
-@torch.no_grad()
-def judge(
-    episodes: Sequence[Episode], parts: Sequence[Part], learner: Learner
-) -> tuple[list[Judged], list[Measure]]:
-    """The Bellman probability target of every action, by p_θ̄ and π_φ of the *next* state.
-
-    Every state but an episode's first is the next one of the action before it, so each goes
-    through both models once.
-    """
-    config, data = learner.config, learner.data
-    gammas = (config.gamma, config.gamma if config.utterance_gamma == "gamma" else 1.0)
-    seen = [see(episodes, part, learner) for part in parts]
-    columns = [
-        gather_actions(episodes, parts, column)
-        for column in zip(*(one.local for one in seen), strict=True)
-    ]
-    targets: list[Tensor] = []
-    known: list[Tensor] = []
-    sums = torch.zeros(len(SUMS))
-    for number, episode in enumerate(episodes):
-        way = transitions(episode, data.reward_map, gamma=gammas[0], utterance_gamma=gammas[1])
-        is_inside_N = way.is_inside_N & (config.backup == "utterance")
-        values_N = values_along(
-            LocalValues(*(column[number] for column in columns)),
-            rewards_N=way.rewards_N,
-            discounts_N=way.discounts_N,
-            is_inside_N=is_inside_N,
-            beta=config.backup_beta,
-        )
-        following_N = next_values(episode, values_N, data.reward_map)
-        is_known_N = way.is_known_N
-        result = bellman_targets(
-            rewards_N=way.rewards_N[is_known_N],
-            discounts_N=way.discounts_N[is_known_N],
-            next_values_N=following_N[is_known_N],
-        )
-        targets.append(torch.zeros_like(values_N).masked_scatter(is_known_N, result.targets_N))
-        known.append(is_known_N)
-        count = is_known_N.sum()
-        start = data.reward_map.from_unit(float(values_N[0].clamp(max=1.0)))
-        shares = (result.targets_N.mean(), result.clipped_low, result.clipped_high)
-        per_action = [count, *(share.nan_to_num() * count for share in shares)]
-        sums += torch.tensor([*per_action, 1.0, start, sum(episode.rewards)])
-    pairs = zip(
-        parts,
-        scatter_actions(episodes, parts, targets),
-        scatter_actions(episodes, parts, known),
-        (one.choices_NV for one in seen),
-        strict=True,
-    )
-    device = learner.models.behaviour.device
-    judged = [Judged(p, t.to(device), k.to(device), c) for p, t, k, c in pairs if k.any()]
-    return judged, summarise(learner.run.sum(sums))
-
-
-SUMS = ("actions", "target", "clipped_low", "clipped_high", "episodes", "start_value", "return")
-BOTH_LOSSES = ["likelihood_loss", "loss"]
-
-
-def summarise(sums: Tensor) -> list[Measure]:
-    """Means over known actions, and over episodes."""
-    actions, target, low, high, episodes, start, total = sums.tolist()
-    return [
-        Measure("target_mean", target / actions),
-        Measure("target_clipped_low", low / actions),
-        Measure("target_clipped_high", high / actions),
-        Measure("start_value", start / episodes),
-        Measure("data_return", total / episodes),
-    ]
-
-
-class Seen(NamedTuple):
-    """What the slow copy and the behaviour policy say of a part's states."""
-
-    local: LocalValues
-    choices_NV: Tensor
-
-
-def see(episodes: Sequence[Episode], part: Part, learner: Learner) -> Seen:
-    """What actions are worth in every state in which the agent writes a token."""
-    models, support = learner.models, learner.config.support
-    assert models.target is not None
-    models.behaviour.module.without_dropout()
-    with learner.run.accelerator.autocast():
-        behaviour_NV = models.behaviour.module.action_logprobs(part.tokens, part.is_action_BT)
-        target_NV = models.target.module.action_logprobs(part.tokens, part.is_action_BT)
-    never = models.behaviour.encoder.placeholder_ids
-    choices_NV = choices_of(episodes, part, vocabulary=behaviour_NV.shape[1], never=never)
-    support_NV = choices_NV & support_mask(
-        logprobs_NV=behaviour_NV, top_p=support.top_p, min_probability=support.min_probability
-    )
-    local = local_values(
-        likelihood_logprobs_NV=target_NV,
-        behaviour_logprobs_NV=behaviour_NV,
-        support_NV=support_NV,
-        actions_N=part.actions(),
-        floor=support.floor,
-        beta=learner.config.backup_beta,
-    )
-    return Seen(local, choices_NV)

@@ -1,7 +1,7 @@
 """π_φ, p_θ and its slowly moving copy p_θ̄: what Q-SFT trains, saves and takes up again."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import nn
@@ -19,14 +19,16 @@ from forethought.policies.reweighted import (
 )
 from forethought.rollouts.world import World
 from forethought.runs.sources import MODEL_DIR, model_source
+from forethought.training.offline import OfflineData
+from forethought.training.optim import Updater
 from forethought.training.run import Run
 from forethought.training.start import start
 
 TARGET = "target"
 """Folder of p_θ̄, beside the two that act."""
 
-Phase = Literal["behaviour", "likelihood", "joint"]
-"""What is trained: π_φ; p_θ; both."""
+Phase = Literal["behaviour", "returns", "likelihood", "joint"]
+"""What is trained: π_φ; p_θ on what the data brought; p_θ; both."""
 
 
 class QSFTModels:
@@ -86,6 +88,16 @@ class QSFTModels:
             if twin is not None:
                 twin.save(folder / name, self.behaviour)
         self._settings.save(folder)
+
+
+class Learner(NamedTuple):
+    """What every update works with."""
+
+    models: QSFTModels
+    updater: Updater
+    data: OfflineData
+    config: QSFTConfig
+    run: Run
 
 
 def start_q_sft(config: QSFTConfig, run: Run) -> tuple[World, QSFTModels]:

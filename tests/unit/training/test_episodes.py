@@ -21,6 +21,7 @@ from forethought.training.episodes import (
     gather_actions,
     lay_out,
     next_values,
+    returns_after,
     scatter_actions,
     to_episode,
     transitions,
@@ -172,6 +173,19 @@ def test_values_belong_to_the_next_state() -> None:
     assert next_values(EPISODE, values_N, UNIT)[2].isnan()
     cut = replace(EPISODE, terminated=False, bootstrap_value=3.0)
     assert next_values(cut, values_N, RewardMap(-1.0, 7.0))[2].item() == 0.5
+
+
+def test_what_followed_in_the_data() -> None:
+    """γ = 0.9 and rewards 0.25 and 0.5 with two and three tokens: behind the first token
+    0.25 + 0.9 · 0.5 = 0.7, behind the second 0.5."""
+    way = transitions(EPISODE, UNIT, gamma=0.9, utterance_gamma=1.0)
+    assert returns_after(EPISODE, way, UNIT)[:4].tolist() == pytest.approx([0.7, 0.5, 0.5, 0.5])
+    cut = replace(EPISODE, terminated=False, bootstrap_value=1.0)
+    way = transitions(cut, UNIT, gamma=0.9, utterance_gamma=1.0)
+    expected = [0.25 + 0.9 * 1.4, 1.4, 1.4, 1.4, 1.0]
+    assert returns_after(cut, way, UNIT).tolist() == pytest.approx(expected)
+    assert (EPISODE.known_returns, cut.known_returns) == (5, 5)
+    assert replace(cut, bootstrap_value=None).known_returns == 0
 
 
 def test_what_could_stand_there() -> None:

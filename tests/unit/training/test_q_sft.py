@@ -22,8 +22,9 @@ from forethought.targets.reward_map import RewardMap, write_reward_map
 from forethought.training import q_sft
 from forethought.training.episodes import Episode, lay_out, scatter_actions
 from forethought.training.offline import OfflineData, load_offline
-from forethought.training.q_sft import Learner, judge, plan_stages, train_q_sft
-from forethought.training.q_sft_models import QSFTModels
+from forethought.training.q_sft import plan_stages, train_q_sft
+from forethought.training.q_sft_models import Learner, QSFTModels
+from forethought.training.q_sft_targets import judge, read_returns
 from forethought.types import Prompt
 from tests.unit.training.crossing import cut_after, straight_on
 
@@ -109,6 +110,26 @@ def targets_by_hand(episode: Episode, models: QSFTModels, config: QSFTConfig) ->
     return torch.tensor(targets)
 
 
+def test_targets_from_returns(q_sft_config: QSFTConfig, crossing: World, small_model: Path) -> None:
+    """All tokens of a walk to the goal are worth γ per step that is left, those into the pit 0."""
+    policy = load_policy(str(small_model), slots=1)
+    config = replace(q_sft_config, gamma=0.5)
+    data = load_offline(config, crossing, policy)
+    models = QSFTModels(policy, Settings(config.acting, config.support))
+    models.begin("returns")
+    learner = Learner(models, None, data, config, OneProcess())  # type: ignore[arg-type]
+    episodes = [data.episodes[0], data.episodes[1]]
+    judged, measures = read_returns(
+        episodes, lay_out(episodes, policy.encoder, policy.device, 4096), learner
+    )
+    to_goal = np.repeat([0.125, 0.25, 0.5, 1.0], episodes[0].answer_lengths)
+    expected = [torch.tensor(to_goal, dtype=torch.float32), torch.zeros(episodes[1].actions)]
+    parts = [one.part for one in judged]
+    for one, numbers_N in zip(judged, scatter_actions(episodes, parts, expected), strict=True):
+        torch.testing.assert_close(one.targets_N, numbers_N)
+    assert {m.name: m.value for m in measures}["start_value"] == pytest.approx(0.0625)
+
+
 def weights(run: Path, step: int, part: str) -> dict[str, torch.Tensor]:
     return load_file(run / f"checkpoints/step_{step}/model/{part}/model.safetensors")
 
@@ -137,6 +158,7 @@ def test_two_phases(q_sft_config: QSFTConfig) -> None:
         pytest.param("two", 4, id="in the first phase"),
         pytest.param("two", 5, id="between the phases"),
         pytest.param("two", 8, id="in the second phase"),
+        pytest.param("two", 6, id="on returns"),
         pytest.param("joint", 4, id="in both at once"),
     ],
 )
@@ -146,6 +168,8 @@ def test_resumed_equals_never_stopped(
     """Killed in an update, and taken up at the checkpoint before it."""
     epochs = 0.4 if phases == "two" else 0.5
     config = replace(q_sft_config, phases=phases, epochs=epochs)  # type: ignore[arg-type]
+    if stopped_in == 6:
+        config = replace(config, returns_epochs=0.2, epochs=0.2)
     whole = train_q_sft(replace(config, output=config.output + "_whole"))
     sound, done = q_sft.update, [0]
 
@@ -186,6 +210,12 @@ def test_the_paper_s_settings_train(q_sft_config: QSFTConfig) -> None:
 def test_steps_of_phases(q_sft_config: QSFTConfig) -> None:
     assert [stage[1:] for stage in plan_stages(q_sft_config, 80)] == [(0, 4), (4, 4)]
     assert [stage[1:] for stage in plan_stages(q_sft_config, 3)] == [(0, 1), (1, 1)]
+    with_returns = replace(q_sft_config, returns_epochs=0.2)
+    assert plan_stages(with_returns, 80) == [
+        ("behaviour", 0, 4),
+        ("returns", 4, 2),
+        ("likelihood", 6, 4),
+    ]
     joint = replace(q_sft_config, phases="joint", epochs=1.0)
     assert [stage[1:] for stage in plan_stages(joint, 80)] == [(0, 10)]
 
@@ -233,7 +263,8 @@ def test_what_was_cut_has_no_last_target(
     config = replace(q_sft_config, data=str(tmp_path / "cut.parquet"))
     cut = loaded(config, crossing, small_model).episodes[-1]
     assert (cut.terminated, cut.known_actions) == (False, cut.actions - 1)
-    train_q_sft(replace(config, batch_size=5))
+    assert cut.known_returns == 0
+    train_q_sft(replace(config, batch_size=5, returns_epochs=1.0))
 
 
 def test_legal_answers_alone_where_only_they_count(

@@ -1,0 +1,187 @@
+"""What every token of an episode is worth to Q-SFT: by the models, or by what the data brought."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from forethought.losses.support import support_mask
+from forethought.targets.bellman import BellmanTargets, bellman_targets
+from forethought.targets.state_values import LocalValues, local_values, values_along
+from forethought.training.episodes import (
+    Episode,
+    Part,
+    choices_of,
+    gather_actions,
+    next_values,
+    returns_after,
+    scatter_actions,
+    transitions,
+)
+from forethought.training.q_sft_models import Learner
+from forethought.types import Measure
+
+
+class Judged(NamedTuple):
+    """A part, and what each of its actions is worth."""
+
+    part: Part
+    targets_N: Tensor
+    is_known_N: Tensor
+    choices_NV: Tensor
+
+
+@torch.no_grad()
+def judge(
+    episodes: Sequence[Episode], parts: Sequence[Part], learner: Learner
+) -> tuple[list[Judged], list[Measure]]:
+    """The Bellman probability target of every action, by p_θ̄ and π_φ of the *next* state.
+
+    Every state but an episode's first is the next one of the action before it, so each goes
+    through both models once.
+    """
+    config, data = learner.config, learner.data
+    gammas = (config.gamma, config.gamma if config.utterance_gamma == "gamma" else 1.0)
+    seen = [see(episodes, part, learner) for part in parts]
+    columns = [
+        gather_actions(episodes, parts, column)
+        for column in zip(*(one.local for one in seen), strict=True)
+    ]
+    targets: list[Known] = []
+    for number, episode in enumerate(episodes):
+        way = transitions(episode, data.reward_map, gamma=gammas[0], utterance_gamma=gammas[1])
+        values_N = values_along(
+            LocalValues(*(column[number] for column in columns)),
+            rewards_N=way.rewards_N,
+            discounts_N=way.discounts_N,
+            is_inside_N=way.is_inside_N & (config.backup == "utterance"),
+            beta=config.backup_beta,
+        )
+        following_N = next_values(episode, values_N, data.reward_map)
+        is_known_N = way.is_known_N
+        result = bellman_targets(
+            rewards_N=way.rewards_N[is_known_N],
+            discounts_N=way.discounts_N[is_known_N],
+            next_values_N=following_N[is_known_N],
+        )
+        targets.append(Known(result, is_known_N, start=float(values_N[0])))
+    choices = [one.choices_NV for one in seen]
+    return hand_out(episodes, parts, choices, targets, learner)
+
+
+@torch.no_grad()
+def read_returns(
+    episodes: Sequence[Episode], parts: Sequence[Part], learner: Learner
+) -> tuple[list[Judged], list[Measure]]:
+    """Targets that ask no model: what followed each action in the data, discounted and mapped.
+
+    Of an episode that was cut nothing is known to its end: it has none.
+    """
+    config, data = learner.config, learner.data
+    gammas = (config.gamma, config.gamma if config.utterance_gamma == "gamma" else 1.0)
+    targets: list[Known] = []
+    for episode in episodes:
+        way = transitions(episode, data.reward_map, gamma=gammas[0], utterance_gamma=gammas[1])
+        following_N = returns_after(episode, way, data.reward_map)
+        is_known_N = torch.full_like(way.is_known_N, episode.known_returns > 0)
+        result = bellman_targets(
+            rewards_N=way.rewards_N[is_known_N],
+            discounts_N=way.discounts_N[is_known_N],
+            next_values_N=following_N[is_known_N],
+        )
+        start = float(result.targets_N[0]) if episode.known_returns else 0.0
+        targets.append(Known(result, is_known_N, start))
+    policy = learner.models.behaviour
+    vocabulary = policy.module.model.get_output_embeddings().weight.shape[0]
+    never = policy.encoder.placeholder_ids
+    choices = [choices_of(episodes, part, vocabulary=vocabulary, never=never) for part in parts]
+    return hand_out(episodes, parts, choices, targets, learner)
+
+
+class Known(NamedTuple):
+    """An episode's targets."""
+
+    result: BellmanTargets
+    """Of the actions whose outcome is known."""
+    is_known_N: Tensor
+    start: float
+    """What its first state is worth, mapped."""
+
+
+def hand_out(
+    episodes: Sequence[Episode],
+    parts: Sequence[Part],
+    choices: Sequence[Tensor],
+    targets: Sequence[Known],
+    learner: Learner,
+) -> tuple[list[Judged], list[Measure]]:
+    """Targets per episode as targets per part, and their averages over all processes."""
+    reward_map, device = learner.data.reward_map, learner.models.behaviour.device
+    sums = torch.zeros(len(SUMS))
+    for episode, (result, is_known_N, start) in zip(episodes, targets, strict=True):
+        count = is_known_N.sum()
+        shares = (result.targets_N.mean(), result.clipped_low, result.clipped_high)
+        per_action = [count, *(share.nan_to_num() * count for share in shares)]
+        value = reward_map.from_unit(min(start, 1.0))
+        sums += torch.tensor([*per_action, 1.0, value, sum(episode.rewards)])
+    known = [one.is_known_N for one in targets]
+    filled = [
+        torch.zeros(len(is_known_N)).masked_scatter(is_known_N, one.result.targets_N)
+        for one, is_known_N in zip(targets, known, strict=True)
+    ]
+    pairs = zip(
+        parts,
+        scatter_actions(episodes, parts, filled),
+        scatter_actions(episodes, parts, known),
+        choices,
+        strict=True,
+    )
+    judged = [Judged(p, t.to(device), k.to(device), c) for p, t, k, c in pairs if k.any()]
+    return judged, summarise(learner.run.sum(sums))
+
+
+SUMS = ("actions", "target", "clipped_low", "clipped_high", "episodes", "start_value", "return")
+
+
+def summarise(sums: Tensor) -> list[Measure]:
+    """Means over known actions, and over episodes."""
+    actions, target, low, high, episodes, start, total = sums.tolist()
+    return [
+        Measure("target_mean", target / max(actions, 1.0)),
+        Measure("target_clipped_low", low / max(actions, 1.0)),
+        Measure("target_clipped_high", high / max(actions, 1.0)),
+        Measure("start_value", start / episodes),
+        Measure("data_return", total / episodes),
+    ]
+
+
+class Seen(NamedTuple):
+    """What the slow copy and the behaviour policy say of a part's states."""
+
+    local: LocalValues
+    choices_NV: Tensor
+
+
+def see(episodes: Sequence[Episode], part: Part, learner: Learner) -> Seen:
+    """What actions are worth in every state in which the agent writes a token."""
+    models, support = learner.models, learner.config.support
+    assert models.target is not None
+    models.behaviour.module.without_dropout()
+    with learner.run.accelerator.autocast():
+        behaviour_NV = models.behaviour.module.action_logprobs(part.tokens, part.is_action_BT)
+        target_NV = models.target.module.action_logprobs(part.tokens, part.is_action_BT)
+    never = models.behaviour.encoder.placeholder_ids
+    choices_NV = choices_of(episodes, part, vocabulary=behaviour_NV.shape[1], never=never)
+    support_NV = choices_NV & support_mask(
+        logprobs_NV=behaviour_NV, top_p=support.top_p, min_probability=support.min_probability
+    )
+    local = local_values(
+        likelihood_logprobs_NV=target_NV,
+        behaviour_logprobs_NV=behaviour_NV,
+        support_NV=support_NV,
+        actions_N=part.actions(),
+        floor=support.floor,
+        beta=learner.config.backup_beta,
+    )
+    return Seen(local, choices_NV)
