@@ -93,7 +93,9 @@ def read_returns(
         start = float(result.targets_N[0]) if episode.known_returns else 0.0
         targets.append(Known(result, is_known_N, start))
     policy = learner.models.behaviour
-    vocabulary = policy.module.model.get_output_embeddings().weight.shape[0]
+    projection = policy.module.model.get_output_embeddings()
+    assert projection is not None
+    vocabulary = projection.weight.shape[0]
     never = policy.encoder.placeholder_ids
     choices = [choices_of(episodes, part, vocabulary=vocabulary, never=never) for part in parts]
     return hand_out(episodes, parts, choices, targets, learner)
