@@ -57,7 +57,10 @@ def test_too_many_in_a_row_are_the_end() -> None:
     world.crashes = (0, 1, 2, 4, 5, 6)
     assert len(played(world, 7)) == 7
     world.crashes = (0, 1, 2, 3)
-    with pytest.raises(EnvironmentUnusableError, match="4 episodes in a row could not .* the last one: it has ended"):
+    with pytest.raises(
+        EnvironmentUnusableError,
+        match=r"4 episodes in a row could not .* the last one: it has ended",
+    ):
         played(world, 4)
 
 
