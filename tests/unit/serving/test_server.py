@@ -37,6 +37,7 @@ class Answer(NamedTuple):
 class Served(NamedTuple):
     url: str
     policy: EchoPolicy
+    engine: Engine
 
     def send(
         self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
@@ -56,7 +57,7 @@ def serve(limits: Limits) -> Generator[Served]:
     policy = EchoPolicy()
     engine = Engine(policy, at_most_ten_tokens, seed=0)
     with serving(engine, model="m", host="127.0.0.1", port=0, limits=limits) as url:
-        yield Served(url, policy)
+        yield Served(url, policy, engine)
         policy.let_go.set()
     engine.stop()
 
@@ -208,16 +209,28 @@ def test_a_body_that_does_not_come_is_not_waited_for(hasty: Served) -> None:
 # Limits
 
 
-def test_more_requests_than_there_is_room_for_are_sent_away(served: Served) -> None:
+def test_more_requests_than_there_is_room_for_are_sent_away(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The third comes when the engine has been asked for both others, not before."""
     served.policy.let_go.clear()
+    asked, ask = threading.Semaphore(0), served.engine.ask
+
+    def noted(*args: Any, **fields: Any) -> Any:
+        answer = ask(*args, **fields)
+        asked.release()
+        return answer
+
+    monkeypatch.setattr(served.engine, "ask", noted)
     answers: list[Answer] = []
     waiting = [
         threading.Thread(target=lambda: answers.append(served.chat("hello"))) for _ in range(2)
     ]
     for thread in waiting:
         thread.start()
-    while (third := served.chat("hello", max_tokens=1)).status != 429:
-        pass
+    assert all(asked.acquire(timeout=10) for _ in waiting)
+    third = served.chat("hello", max_tokens=1)
+    assert third.status == 429
     assert (third.headers["Retry-After"], third.message[:2]) == ("1", "2 ")
     served.policy.let_go.set()
     for thread in waiting:
