@@ -15,7 +15,7 @@ from torch import Tensor
 from forethought.config_q_sft import ActingConfig, SupportConfig
 from forethought.errors import PolicyError
 from forethought.losses.support import likelihood_ratios, support_mask
-from forethought.policies.actor_critic import ActorCritic
+from forethought.policies.actor_critic import RULED_OUT, ActorCritic
 from forethought.policies.contract import GenerationRequest, GenerationResult
 from forethought.policies.decoding import DecodeLoop
 from forethought.policies.huggingface import HuggingFacePolicy
@@ -25,7 +25,6 @@ from forethought.types import Message, Prompt
 BEHAVIOUR, LIKELIHOOD = "behaviour", "likelihood"
 """Folders of π_φ and p_θ inside a saved model."""
 SETTINGS_FILE = "reweighted.json"
-_RULED_OUT = -1e9
 
 
 def reweighted_logits(
@@ -69,7 +68,7 @@ def reweighted_logits(
         kept_BV = support_mask(
             logprobs_NV=torch.log_softmax(logits_BV, -1), top_p=acting.top_p, min_probability=0.0
         )
-        logits_BV = logits_BV.masked_fill(~kept_BV, _RULED_OUT)
+        logits_BV = logits_BV.masked_fill(~kept_BV, RULED_OUT)
     return logits_BV
 
 

@@ -10,13 +10,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from forethought.config_ilql import ILQLConfig
 from forethought.errors import ConfigError
-from forethought.losses.cross_entropy import token_mean_cross_entropy
 from forethought.losses.ilql import conservative_loss, double_q_loss, expectile_loss
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.policies.value_heads import TokenValues
@@ -33,9 +31,11 @@ from forethought.training.episodes import (
     transitions,
 )
 from forethought.training.ilql_models import ILQLModels, Phase, start_ilql
+from forethought.training.imitation import imitate
 from forethought.training.offline import stored
 from forethought.training.optim import Updater
 from forethought.training.run import Existing, Run, open_run
+from forethought.training.shuffling import shuffled_batch
 from forethought.types import Measure
 
 WORLD_UNITS = RewardMap(0.0, 1.0)
@@ -90,7 +90,7 @@ def train_ilql(config: ILQLConfig, *, existing: Existing = "refuse") -> Path:
             while updater.steps < stage.updates:
                 started = perf_counter()
                 batch = choose(episodes, stage, updater.steps, config)
-                learn = imitate if stage.phase == "behaviour" else learn_values
+                learn = learn_behaviour if stage.phase == "behaviour" else learn_values
                 measures = learn(batch, learner)
                 seconds, tokens = perf_counter() - started, sum(e.tokens for e in batch)
                 step = stage.first + updater.steps
@@ -141,41 +141,28 @@ def plan_stages(config: ILQLConfig, episodes: int) -> list[Stage]:
 def choose(
     episodes: Sequence[Episode], stage: Stage, number: int, config: ILQLConfig
 ) -> list[Episode]:
-    """Which episodes a stage's n-th update learns from: each epoch shuffles anew.
-
-    A function of the seed alone, so a resumed run sees what it would have seen.
-    """
-    count, first = len(episodes), number * config.batch_size
-    positions = range(first, first + config.batch_size)
-    shuffled = {
-        epoch: np.random.default_rng([config.seed, stage.first, epoch]).permutation(count)
-        for epoch in {position // count for position in positions}
-    }
-    return [episodes[shuffled[p // count][p % count]] for p in positions]
+    """Which episodes a stage's n-th update learns from."""
+    chosen = shuffled_batch(
+        seeds=[config.seed, stage.first],
+        examples=len(episodes),
+        batch_size=config.batch_size,
+        number=number,
+    )
+    return [episodes[index] for index in chosen]
 
 
 # The behaviour policy
 
 
-def imitate(batch: Sequence[Episode], learner: Learner) -> list[Measure]:
+def learn_behaviour(batch: Sequence[Episode], learner: Learner) -> list[Measure]:
     """One optimiser step of π_φ: cross-entropy of the data's tokens."""
     models, updater, _, config, run = learner
     policy = models.behaviour
     mine = batch[run.process :: run.processes]
     actions = sum(episode.actions for episode in batch)
     total = torch.zeros(())
-
-    def share_of(part: Part) -> Tensor:
-        with run.accelerator.autocast():
-            scores = policy.module.train()(part.tokens)
-        mask_BT = part.is_action_BT
-        result = token_mean_cross_entropy(logprobs_BT=scores.logprobs_BT, mask_BT=mask_BT)
-        share = result.loss * result.token_count / actions
-        total.add_(share.detach().cpu())
-        return share
-
     parts = lay_out(mine, policy.encoder, policy.device, config.compute.micro_batch_tokens)
-    norm = updater.step([partial(share_of, part) for part in parts])
+    norm = updater.step([partial(imitate, part, actions, policy, run, total) for part in parts])
     policy.weights_changed()
     return [Measure("loss", float(run.sum(total))), Measure("gradient_norm", norm)]
 

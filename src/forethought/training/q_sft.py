@@ -11,18 +11,18 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from forethought.config_q_sft import QSFTConfig
-from forethought.losses.cross_entropy import token_mean_cross_entropy
 from forethought.losses.q_sft import likelihood_loss
-from forethought.training.episodes import Episode, Part, lay_out
+from forethought.training.episodes import Episode, lay_out
+from forethought.training.imitation import imitate
 from forethought.training.offline import OfflineData, load_offline
 from forethought.training.q_sft_models import Learner, Phase, start_q_sft
 from forethought.training.q_sft_targets import Judged, judge, read_returns
 from forethought.training.run import Existing, open_run
+from forethought.training.shuffling import shuffled_batch
 from forethought.types import Measure
 
 BOTH_LOSSES = ["likelihood_loss", "loss"]
@@ -96,17 +96,14 @@ def plan_stages(config: QSFTConfig, episodes: int) -> list[Stage]:
 
 
 def choose(data: OfflineData, stage: Stage, number: int, config: QSFTConfig) -> list[Episode]:
-    """Which episodes a stage's n-th update learns from: each epoch shuffles anew.
-
-    A function of the seed alone, so a resumed run sees what it would have seen.
-    """
-    count, first = len(data.episodes), number * config.batch_size
-    positions = range(first, first + config.batch_size)
-    shuffled = {
-        epoch: np.random.default_rng([config.seed, stage.first, epoch]).permutation(count)
-        for epoch in {position // count for position in positions}
-    }
-    return [data.episodes[shuffled[p // count][p % count]] for p in positions]
+    """Which episodes a stage's n-th update learns from."""
+    chosen = shuffled_batch(
+        seeds=[config.seed, stage.first],
+        examples=len(data.episodes),
+        batch_size=config.batch_size,
+        number=number,
+    )
+    return [data.episodes[index] for index in chosen]
 
 
 def update(batch: Sequence[Episode], phase: Phase, learner: Learner) -> list[Measure]:
@@ -125,7 +122,7 @@ def update(batch: Sequence[Episode], phase: Phase, learner: Learner) -> list[Mea
         losses += [partial(learn_values, one, known, learner, valued) for one in judged]
     if phase in ("behaviour", "joint"):
         actions = sum(episode.actions for episode in batch)
-        losses += [partial(imitate, part, actions, learner, imitated) for part in parts]
+        losses += [partial(imitate, part, actions, policy, run, imitated) for part in parts]
     norm = updater.step(losses)
     policy.weights_changed()
     if phase != "behaviour":
@@ -135,17 +132,6 @@ def update(batch: Sequence[Episode], phase: Phase, learner: Learner) -> list[Mea
     totals = run.sum(torch.stack(shown)).tolist()
     means = [Measure(name, total) for name, total in zip(names, totals, strict=True)]
     return [*means, Measure("gradient_norm", norm), *measures]
-
-
-def imitate(part: Part, actions: int, learner: Learner, total: Tensor) -> Tensor:
-    """This part's share of Eq. 2: cross-entropy of the data's tokens under π_φ."""
-    module = learner.models.behaviour.module.train()
-    with learner.run.accelerator.autocast():
-        scores = module(part.tokens)
-    result = token_mean_cross_entropy(logprobs_BT=scores.logprobs_BT, mask_BT=part.is_action_BT)
-    share = result.loss * result.token_count / actions
-    total += share.detach().cpu()
-    return share
 
 
 def learn_values(judged: Judged, known: int, learner: Learner, total: Tensor) -> Tensor:

@@ -6,7 +6,6 @@ from itertools import chain, islice
 from pathlib import Path
 from time import perf_counter
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,6 +18,7 @@ from forethought.rollouts.world import World
 from forethought.training.examples import to_example
 from forethought.training.optim import Updater
 from forethought.training.run import Existing, Run, open_run
+from forethought.training.shuffling import shuffled_batch
 from forethought.training.start import demonstrations, start
 from forethought.training.stored_steps import stored_steps
 from forethought.types import Measure
@@ -39,7 +39,12 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
         bar.update(updater.steps)
         while updater.steps < total:
             started = perf_counter()
-            chosen = batch_indices(config, len(examples), updater.steps)
+            chosen = shuffled_batch(
+                seeds=[config.seed],
+                examples=len(examples),
+                batch_size=config.batch_size,
+                number=updater.steps,
+            )
             batch = [examples[index] for index in chosen]
             loss, norm = update(batch, policy, updater, run, config.compute.micro_batch_tokens)
             seconds, tokens = perf_counter() - started, sum(example.length for example in batch)
@@ -111,17 +116,3 @@ def load_examples(config: SFTConfig, world: World, policy: HuggingFacePolicy) ->
 def updates_in_all(config: SFTConfig, examples: int) -> int:
     """Optimiser steps of the whole run; at least one."""
     return max(1, round(config.epochs * examples / config.batch_size))
-
-
-def batch_indices(config: SFTConfig, examples: int, update_index: int) -> list[int]:
-    """Which examples the n-th update learns from: each epoch shuffles anew.
-
-    A function of the seed alone, so a resumed run sees what it would have seen.
-    """
-    first = update_index * config.batch_size
-    positions = range(first, first + config.batch_size)
-    shuffled = {
-        epoch: np.random.default_rng([config.seed, epoch]).permutation(examples)
-        for epoch in {position // examples for position in positions}
-    }
-    return [int(shuffled[p // examples][p % examples]) for p in positions]
