@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
@@ -64,14 +65,7 @@ def train_sft(settings: Train[SFTConfig]) -> None:
       forethought train sft --config configs/number_line_sft.yaml --dry-run
       forethought train sft --resume runs/sft
     """
-    config = _checked(settings)
-    if settings.dry_run:
-        _print_plan(config)
-        return
-    with _session("sft", config, settings.existing):
-        from forethought.training import sft
-
-        sft.train_sft(config, existing=settings.existing)
+    _train("sft", settings)
 
 
 def train_ppo(settings: Train[PPOConfig]) -> None:
@@ -84,14 +78,7 @@ def train_ppo(settings: Train[PPOConfig]) -> None:
       forethought train ppo --config configs/number_line_ppo.yaml --optimizer.learning-rate 3e-5
       forethought train ppo --resume runs/ppo
     """
-    config = _checked(settings)
-    if settings.dry_run:
-        _print_plan(config)
-        return
-    with _session("ppo", config, settings.existing):
-        from forethought.training import ppo
-
-        ppo.train_ppo(config, existing=settings.existing)
+    _train("ppo", settings)
 
 
 def train_cnn(settings: Train[CNNConfig]) -> None:
@@ -105,14 +92,7 @@ def train_cnn(settings: Train[CNNConfig]) -> None:
       forethought train cnn --config configs/cards/cnn_ez_points.yaml --model runs/ez_points_sft
       forethought train cnn --resume runs/cnn
     """
-    config = _checked(settings)
-    if settings.dry_run:
-        _print_plan(config)
-        return
-    with _session("cnn", config, settings.existing):
-        from forethought.training import cnn
-
-        cnn.train_cnn(config, existing=settings.existing)
+    _train("cnn", settings)
 
 
 def train_q_sft(settings: Train[QSFTConfig]) -> None:
@@ -129,14 +109,7 @@ def train_q_sft(settings: Train[QSFTConfig]) -> None:
           --episodes 20000 --output data/wordle
       forethought evaluate runs/wordle_q_sft --beta 0 4 16 64
     """
-    config = _checked(settings)
-    if settings.dry_run:
-        _print_plan(config)
-        return
-    with _session("q-sft", config, settings.existing):
-        from forethought.training import q_sft
-
-        q_sft.train_q_sft(config, existing=settings.existing)
+    _train("q-sft", settings)
 
 
 def train_ilql(settings: Train[ILQLConfig]) -> None:
@@ -153,14 +126,7 @@ def train_ilql(settings: Train[ILQLConfig]) -> None:
           --prompt.format action_only --targets maximum --cql-weight 0.1 --output runs/wordle_cql
       forethought evaluate runs/wordle_ilql --beta 0 4 16 64
     """
-    config = _checked(settings)
-    if settings.dry_run:
-        _print_plan(config)
-        return
-    with _session("ilql", config, settings.existing):
-        from forethought.training import ilql
-
-        ilql.train_ilql(config, existing=settings.existing)
+    _train("ilql", settings)
 
 
 def train_dpo(settings: Train[DPOConfig]) -> None:
@@ -175,14 +141,20 @@ def train_dpo(settings: Train[DPOConfig]) -> None:
       forethought train dpo --config configs/bandit_dpo.yaml --data runs/bandit/trajectories
       forethought train dpo --resume runs/dpo
     """
+    _train("dpo", settings)
+
+
+def _train(algorithm: str, settings: Train[ConfigT]) -> None:
+    """Trains by `train_NAME` of `forethought.training.NAME`, which is not imported before the
+    settings have been checked: with it comes torch."""
     config = _checked(settings)
     if settings.dry_run:
         _print_plan(config)
         return
-    with _session("dpo", config, settings.existing):
-        from forethought.training import dpo
-
-        dpo.train_dpo(config, existing=settings.existing)
+    with _session(algorithm, config, settings.existing):
+        name = algorithm.replace("-", "_")
+        loop = import_module(f"forethought.training.{name}")
+        getattr(loop, f"train_{name}")(config, existing=settings.existing)
 
 
 def sft_defaults(words: Sequence[str]) -> Train[SFTConfig]:
