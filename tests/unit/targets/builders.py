@@ -25,6 +25,8 @@ class Did(NamedTuple):
     was_randomised: bool = False
     answer: str | None = None
     """The text, where it is more than the action."""
+    logprobs: tuple[float, ...] = ()
+    """Of as many tokens."""
 
 
 def trajectory(
@@ -43,7 +45,8 @@ def trajectory(
 
 def _step(did: Did) -> Step:
     text = did.action if did.answer is None else did.answer
-    completion = Completion((), (), (), text, FinishReason.STOP, 1.0)
+    ids = tuple(range(len(did.logprobs)))
+    completion = Completion(ids, did.logprobs, ids, text, FinishReason.STOP, 1.0)
     return Step(
         prompt=Prompt((), (1,)),
         completion=completion,
