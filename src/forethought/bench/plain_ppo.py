@@ -34,7 +34,7 @@ class PlainScores(NamedTuple):
 
 def plain_scores(policy: HuggingFacePolicy, example: Example, *, temperature: float) -> PlainScores:
     """One example through the whole model, logits at every position."""
-    prompt, ids = example
+    prompt, ids = example.prompt, example.completion_ids
     end = len(prompt.token_ids)
     ids_1L = torch.tensor([[*prompt.token_ids, *ids]], device=policy.device)
     output: Any = policy.module.model(
