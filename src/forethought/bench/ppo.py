@@ -36,6 +36,7 @@ from forethought.rollouts.world import World
 from forethought.training.ppo import (
     BatchSize,
     Learner,
+    Statistics,
     collect,
     improve,
     judge,
@@ -173,7 +174,7 @@ def _gradient_gap(learner: Learner, batch: Sequence[Sample]) -> float:
     policy, updater, config, _, _ = learner
     policy.module.without_dropout()
     whole = BatchSize(len(batch), sum(len(sample.old_logprobs) for sample in batch))
-    for part in micro_losses(batch, whole, torch.zeros(7), learner):
+    for part in micro_losses(batch, whole, torch.zeros(len(Statistics._fields) - 1), learner):
         part().backward()
     ours = _take_gradient(updater.trained)
     for sample in batch:

@@ -22,6 +22,7 @@ from forethought.config_file import AnyConfig
 from forethought.config_ilql import ILQLConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError, UnknownNameError
+from forethought.evaluation.results import Evaluation
 from forethought.studies.cells import Plan, plan_study
 from forethought.studies.code_version import code_version
 from forethought.studies.config import load_study
@@ -121,7 +122,7 @@ def _forget_last_cell() -> None:
     gc.collect()
 
 
-def _judge(config: AnyConfig, episodes: int) -> None:
+def _judge(config: AnyConfig, episodes: int) -> Evaluation:
     """As `forethought evaluate` does."""
     from forethought.cli.evaluate import Evaluate, judge
     from forethought.cli.models import find_source
@@ -131,7 +132,7 @@ def _judge(config: AnyConfig, episodes: int) -> None:
     settings = EvaluationSettings(episodes)
     if longest is not None:
         settings = EvaluationSettings(episodes, max_new_tokens=longest)
-    judge(
+    judged = judge(
         Evaluate(
             run=config.output,
             evaluation=settings,
@@ -140,6 +141,7 @@ def _judge(config: AnyConfig, episodes: int) -> None:
             prompt=config.prompt,
         )
     )
+    return judged.evaluation
 
 
 def _require_rows(names: Sequence[str], plan: Plan) -> None:
@@ -150,7 +152,7 @@ def _require_rows(names: Sequence[str], plan: Plan) -> None:
 
 
 def _print_cells(plan: Plan, only: Sequence[str]) -> None:
-    outcomes = [read_outcome(c, plan.code, plan.episodes) for c in plan.cells(only)]
+    outcomes = [read_outcome(c, plan) for c in plan.cells(only)]
     print("\n".join(align([("cell", "state", "steps", "rows"), *_rows(outcomes, plan)], left=True)))
     print()
     for unit, is_sft in (("optimiser steps of SFT", True), ("environment steps of PPO", False)):

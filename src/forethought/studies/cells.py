@@ -23,7 +23,7 @@ from forethought.config_ilql import ILQLConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
 from forethought.runs.run_folder import RunFolder
-from forethought.studies.config import RowConfig, StageConfig, StudyConfig
+from forethought.studies.config import JudgingConfig, RowConfig, StageConfig, StudyConfig
 
 _KEY_IN_NAME = 12
 """Hexadecimal digits of the key that a folder's name holds."""
@@ -97,6 +97,7 @@ class Plan:
     code: str
     """Version of the sources that determine results."""
     rows: tuple[Row, ...]
+    also_judged: tuple[JudgingConfig, ...] = ()
 
     def cells(self, only: Sequence[str] = ()) -> list[Cell]:
         """Each cell once, in the order in which they are run: all rows with their first seed,
@@ -136,7 +137,7 @@ def plan_study(file: Path, study: StudyConfig, output: Path, code: str) -> Plan:
         Row(row.name, tuple(_chains(row, study.seeds, output, code, f"{file}: rows[{number}]")))
         for number, row in enumerate(study.rows)
     ]
-    return Plan(study.name, study.episodes, code, tuple(rows))
+    return Plan(study.name, study.episodes, code, tuple(rows), study.also_judged)
 
 
 def cell_key(config: AnyConfig, start: Cell | None, code: str) -> str:

@@ -16,6 +16,7 @@ Paths are relative to the working directory, as in all settings.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,6 +77,29 @@ class RowConfig:
 
 
 @dataclass(frozen=True)
+class JudgingConfig:
+    """A variant of the cells' world in which they are judged as well, without training in it."""
+
+    name: str
+    """As the table calls it: letters, digits, `_`, `-` and `.`."""
+
+    options: tuple[str, ...]
+    """`KEY=VALUE`, each in place of the cell's own option of that key, if it has one."""
+
+    def __post_init__(self) -> None:
+        is_name = _FOLDER_NAME.fullmatch(self.name) is not None
+        require(is_name, "name", self.name, "letters, digits, _, - and .")
+        require(bool(self.options), "options", [], "one or more")
+        for option in self.options:
+            require("=" in option, "options", option, "KEY=VALUE")
+
+    def applied(self, options: Sequence[str]) -> tuple[str, ...]:
+        """A cell's own options, changed to those that it is judged with."""
+        changed = {_key(option) for option in self.options}
+        return (*(own for own in options if _key(own) not in changed), *self.options)
+
+
+@dataclass(frozen=True)
 class StudyConfig:
     """Rows × seeds."""
 
@@ -91,15 +115,17 @@ class StudyConfig:
     episodes: int = 500
     """Held-out episodes that every cell is judged on, the same for all."""
 
+    also_judged: tuple[JudgingConfig, ...] = ()
+    """Where else, each on as many episodes."""
+
     def __post_init__(self) -> None:
         is_name = _FOLDER_NAME.fullmatch(self.name) is not None
         require(is_name, "name", self.name, "letters, digits, _, - and .")
         _require_seeds(self.seeds)
         require(bool(self.rows), "rows", [], "one or more")
         require(self.episodes >= 1, "episodes", self.episodes, "1 or more")
-        names = [row.name for row in self.rows]
-        for name in names:
-            require(names.count(name) == 1, "rows", name, "a name for each row that no other has")
+        _require_names("rows", [row.name for row in self.rows])
+        _require_names("also_judged", [judging.name for judging in self.also_judged])
 
 
 def load_study(path: Path) -> StudyConfig:
@@ -110,6 +136,15 @@ def load_study(path: Path) -> StudyConfig:
             missing, a value of the wrong type or out of range. One line, naming the file.
     """
     return load_record(path, StudyConfig, version_field="study_version", version=STUDY_VERSION)
+
+
+def _key(option: str) -> str:
+    return option.partition("=")[0]
+
+
+def _require_names(field: str, names: Sequence[str]) -> None:
+    for name in names:
+        require(names.count(name) == 1, field, name, "a name for each that no other has")
 
 
 def _require_seeds(seeds: tuple[int, ...]) -> None:

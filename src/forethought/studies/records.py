@@ -2,11 +2,13 @@
 
 <output>/<cell>/        the run
 <output>/<cell>.json    how far the study is with it
+<output>/<cell>.<variant>_<digest>.json   its evaluation in a variant of its world
 
 The run folder tells what was computed; it does not tell that the training has come to its
 end, what went wrong, and how long it took while nothing of that was logged.
 """
 
+import hashlib
 import json
 import time
 from contextlib import suppress
@@ -19,7 +21,8 @@ from forethought.evaluation.results import Evaluation
 from forethought.runs.checkpoints import list_checkpoints
 from forethought.runs.metrics import read_metrics
 from forethought.runs.run_folder import RunFolder, write_text
-from forethought.studies.cells import Cell
+from forethought.studies.cells import Cell, Plan
+from forethought.studies.config import JudgingConfig
 
 
 class State(StrEnum):
@@ -83,6 +86,8 @@ class Outcome:
     seconds: float | None
     """Of training; None where nothing was trained."""
     error: str | None
+    also: tuple[Evaluation | None, ...] = ()
+    """In the variants of the world that the study names, in its order."""
 
 
 def read_record(cell: Cell, code: str) -> Record:
@@ -116,28 +121,46 @@ def record_path(cell: Cell) -> Path:
     return folder.with_name(f"{folder.name}.json")
 
 
-def read_outcome(cell: Cell, code: str, episodes: int) -> Outcome:
+def also_path(cell: Cell, judging: JudgingConfig) -> Path:
+    """The evaluation of a cell in a variant of its world; other options, another file."""
+    folder = cell.folder.path
+    digest = hashlib.sha256(json.dumps(judging.options).encode()).hexdigest()[:8]
+    return folder.with_name(f"{folder.name}.{judging.name}_{digest}.json")
+
+
+def read_outcome(cell: Cell, plan: Plan) -> Outcome:
     """Where a cell stands. One with a damaged file has failed, and says so."""
     try:
-        return _read_outcome(cell, code, episodes)
+        return _read_outcome(cell, plan)
     except ForethoughtError as error:
-        return Outcome(cell, State.FAILED, False, None, None, str(error))
+        return _without_model(cell, plan, State.FAILED, str(error))
 
 
-def _read_outcome(cell: Cell, code: str, episodes: int) -> Outcome:
-    record, folder = read_record(cell, code), cell.folder
+def _read_outcome(cell: Cell, plan: Plan) -> Outcome:
+    record, folder = read_record(cell, plan.code), cell.folder
     if not folder.is_run:
         state = State.MISSING if record.error is None else State.FAILED
-        return Outcome(cell, state, False, None, None, record.error)
-    evaluation = _evaluation(folder, episodes) if record.is_trained else None
+        return _without_model(cell, plan, state, record.error)
+    seconds = training_seconds(folder, record)
+    paths = [folder.evaluation_path, *(also_path(cell, judging) for judging in plan.also_judged)]
+    evaluation, *also = [
+        _evaluation(path, folder, plan.episodes) if record.is_trained else None for path in paths
+    ]
     if record.error is not None:
         state = State.FAILED
     elif not record.is_trained:
         state = State.INTERRUPTED
     else:
-        state = State.TRAINED if evaluation is None else State.FINISHED
-    seconds = training_seconds(folder, record)
-    return Outcome(cell, state, record.is_trained, evaluation, seconds, record.error)
+        is_judged = evaluation is not None and None not in also
+        state = State.FINISHED if is_judged else State.TRAINED
+    return Outcome(
+        cell, state, record.is_trained, evaluation, seconds, record.error, also=tuple(also)
+    )
+
+
+def _without_model(cell: Cell, plan: Plan, state: State, error: str | None) -> Outcome:
+    also = (None,) * len(plan.also_judged)
+    return Outcome(cell, state, False, None, None, error, also=also)
 
 
 def training_seconds(folder: RunFolder, record: Record) -> float:
@@ -154,14 +177,14 @@ def training_seconds(folder: RunFolder, record: Record) -> float:
     return record.stopped(folder).seconds
 
 
-def _evaluation(folder: RunFolder, episodes: int) -> Evaluation | None:
-    """The stored evaluation, if it is the one that the study wants."""
-    if not folder.evaluation_path.is_file():
+def _evaluation(path: Path, folder: RunFolder, episodes: int) -> Evaluation | None:
+    """A stored evaluation, if it is the one that the study wants."""
+    if not path.is_file():
         return None
     try:
-        stored = Evaluation.from_json(folder.evaluation_path.read_text(encoding="utf-8"))
+        stored = Evaluation.from_json(path.read_text(encoding="utf-8"))
     except StorageError as error:
-        raise StorageError(f"{folder.evaluation_path}: {error}") from None
+        raise StorageError(f"{path}: {error}") from None
     checkpoints = list_checkpoints(folder.checkpoints_dir)
     start, stop = stored.seed_range
     is_newest = bool(checkpoints) and stored.checkpoint == checkpoints[-1].name

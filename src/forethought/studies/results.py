@@ -26,7 +26,7 @@ def write_results(plan: Plan, folder: Path) -> list[Path]:
     Raises:
         StorageError: the disk refuses.
     """
-    outcomes = [read_outcome(cell, plan.code, plan.episodes) for cell in plan.cells()]
+    outcomes = [read_outcome(cell, plan) for cell in plan.cells()]
     summary = summarise(plan, outcomes)
     plots = {SUCCESS: success_plot(summary), CURVES: curves_plot(summary)}
     drawn = {name: svg for name, svg in plots.items() if svg is not None}
@@ -49,13 +49,13 @@ def to_json(summary: Summary) -> str:
         "episodes": summary.plan.episodes,
         "training_s": summary.seconds,
         "references": [_reference(reference) for reference in summary.references],
-        "stages": [_stage(stage) for stage in summary.stages],
+        "stages": [_stage(stage, summary.plan) for stage in summary.stages],
         "cells": [_cell(outcome, summary.plan) for outcome in summary.outcomes],
     }
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def _stage(stage: StageSummary) -> dict[str, Any]:
+def _stage(stage: StageSummary, plan: Plan) -> dict[str, Any]:
     return {
         "row": stage.row,
         "stage": stage.number,
@@ -63,6 +63,10 @@ def _stage(stage: StageSummary) -> dict[str, Any]:
         "algorithm": stage.algorithm,
         "seeds": [_of_seed(outcome) for outcome in stage.outcomes],
         "pooled": None if stage.pool is None else _pool(stage.pool),
+        "also_judged": {
+            judging.name: None if found is None else _pool(found)
+            for judging, found in zip(plan.also_judged, stage.also, strict=True)
+        },
         "training_s": stage.seconds,
     }
 
@@ -88,6 +92,7 @@ def _pool(pool: Pool) -> dict[str, Any]:
         "seed_deviation": pool.seed_deviation,
         "seed_range": list(pool.seed_range),
         "mean_return": pool.mean_return,
+        "return_interval": None if pool.return_interval is None else list(pool.return_interval),
         "invalid_rate": pool.invalid_rate,
     }
 

@@ -3,16 +3,20 @@
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from forethought.config_file import AnyConfig
 from forethought.errors import ForethoughtError
+from forethought.evaluation.results import Evaluation
+from forethought.runs.run_folder import write_text
 from forethought.studies.cells import Cell, Plan
 from forethought.studies.records import (
     Outcome,
     Record,
     State,
+    also_path,
     read_outcome,
     read_record,
     write_record,
@@ -20,9 +24,9 @@ from forethought.studies.records import (
 
 Train = Callable[[AnyConfig, Literal["refuse", "resume"]], Path]
 """Trains from the beginning, or goes on; as `train_sft` and `train_ppo` do."""
-Judge = Callable[[AnyConfig, int], object]
-"""Plays so many held-out episodes with a run's newest checkpoint, and stores what came of it
-in its run folder; as `forethought evaluate` does."""
+Judge = Callable[[AnyConfig, int], Evaluation]
+"""Plays so many held-out episodes of the config's world with the newest checkpoint of its run,
+and stores what came of it there if it is the run's own world; as `forethought evaluate` does."""
 
 
 class Work(NamedTuple):
@@ -56,24 +60,23 @@ def run_cells(plan: Plan, work: Work, *, only: Sequence[str] = ()) -> list[Outco
         error = _run(cell, plan, work, title)
         if error is not None:
             work.say(f"{title}: failed: {error}")
-            if not read_outcome(cell, plan.code, plan.episodes).is_trained:
+            if not read_outcome(cell, plan).is_trained:
                 without_model.add(cell)
         work.after_cell()
-    return [read_outcome(cell, plan.code, plan.episodes) for cell in cells]
+    return [read_outcome(cell, plan) for cell in cells]
 
 
 def _run(cell: Cell, plan: Plan, work: Work, title: str) -> str | None:
     """One cell; what went wrong, in one line, or None."""
     try:
-        outcome = read_outcome(cell, plan.code, plan.episodes)
+        outcome = read_outcome(cell, plan)
         if outcome.state is State.FINISHED:
             work.say(f"{title}: finished before")
             return None
         if not outcome.is_trained:
             work.say(f"{title}: {'train on' if cell.folder.is_run else 'train'}")
             _train(cell, plan, work)
-        work.say(f"{title}: judge on {plan.episodes} held-out episodes")
-        work.judge(cell.config, plan.episodes)
+        _judge(cell, plan, work, title)
         record = read_record(cell, plan.code)
         write_record(cell, record.ended(is_trained=True))
     except Exception as error:
@@ -97,6 +100,21 @@ def _train(cell: Cell, plan: Plan, work: Work) -> None:
         is_trained = True
     finally:
         write_record(cell, record.ended(is_trained=is_trained))
+
+
+def _judge(cell: Cell, plan: Plan, work: Work, title: str) -> None:
+    """In its own world and in the study's variants of it, where that is not done yet."""
+    outcome = read_outcome(cell, plan)
+    if outcome.evaluation is None:
+        work.say(f"{title}: judge on {plan.episodes} held-out episodes")
+        work.judge(cell.config, plan.episodes)
+    for judging, found in zip(plan.also_judged, outcome.also, strict=True):
+        if found is None:
+            work.say(f"{title}: judge on {plan.episodes} held-out episodes, {judging.name}")
+            world = cell.config.environment
+            variant = replace(world, options=judging.applied(world.options))
+            evaluation = work.judge(replace(cell.config, environment=variant), plan.episodes)
+            write_text(also_path(cell, judging), evaluation.to_json())
 
 
 def _remember(cell: Cell, plan: Plan, line: str) -> None:

@@ -1,5 +1,6 @@
 """One line of the table: a stage of a row, over its seeds."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
@@ -7,7 +8,7 @@ from statistics import fmean, stdev
 
 from forethought.evaluation.results import Evaluation, EvaluationRow
 from forethought.evaluation.statistics import Interval, wilson_interval
-from forethought.studies.cells import Cell, Plan
+from forethought.studies.cells import Plan
 from forethought.studies.records import Outcome
 
 
@@ -28,6 +29,9 @@ class Pool:
     seed_range: Interval
     """Lowest and highest success rate."""
     mean_return: float
+    return_interval: Interval | None
+    """95 %, of the luck of episodes: the seeds' own intervals, put together as those of
+    independent normal means. None where one of them has none."""
     invalid_rate: float
     """Share of all steps."""
 
@@ -49,6 +53,8 @@ class StageSummary:
     """By seed."""
     pool: Pool | None
     """None where no seed was judged."""
+    also: tuple[Pool | None, ...]
+    """The same in each of the study's variants of the world."""
 
     @property
     def seconds(self) -> float:
@@ -61,6 +67,7 @@ class Reference:
     """What chance, the expert and any policy at all reach on the same episodes."""
 
     world: str
+    """With its options: what makes episodes comparable."""
     random: EvaluationRow
     expert: EvaluationRow
     ceiling: EvaluationRow
@@ -96,7 +103,7 @@ def summarise(plan: Plan, outcomes: Sequence[Outcome]) -> Summary:
         for row in plan.rows
         for number in range(row.stages)
     )
-    return Summary(plan, stages, _references(outcomes), tuple(outcomes))
+    return Summary(plan, stages, _references(plan, outcomes), tuple(outcomes))
 
 
 def pool(rows: Sequence[EvaluationRow]) -> Pool | None:
@@ -119,31 +126,44 @@ def pool(rows: Sequence[EvaluationRow]) -> Pool | None:
         seed_deviation=stdev(rates) if len(rates) > 1 else None,
         seed_range=Interval(min(rates), max(rates)),
         mean_return=returns / episodes,
+        return_interval=_pooled_interval(judged, returns / episodes, episodes),
         invalid_rate=invalid / fsum(steps),
     )
+
+
+def _pooled_interval(rows: Sequence[EvaluationRow], mean: float, episodes: int) -> Interval | None:
+    if len(rows) == 1:
+        return rows[0].return_interval
+    squares = 0.0
+    for row in rows:
+        if row.return_interval is None:
+            return None
+        low, high = row.return_interval
+        squares += ((row.episodes or 0) / episodes * (high - low) / 2) ** 2
+    radius = math.sqrt(squares)
+    return Interval(mean - radius, mean + radius)
 
 
 def _stage(row: str, number: int, stages: int, outcomes: list[Outcome]) -> StageSummary:
     judged = [outcome.evaluation.policy for outcome in outcomes if outcome.evaluation]
     algorithm = outcomes[0].cell.algorithm
     is_last = number + 1 == stages
-    return StageSummary(row, number + 1, is_last, algorithm, tuple(outcomes), pool(judged))
+    variants = zip(*(outcome.also for outcome in outcomes), strict=True)
+    also = tuple(pool([found.policy for found in each if found]) for each in variants)
+    return StageSummary(row, number + 1, is_last, algorithm, tuple(outcomes), pool(judged), also)
 
 
-def _references(outcomes: Sequence[Outcome]) -> tuple[Reference, ...]:
+def _references(plan: Plan, outcomes: Sequence[Outcome]) -> tuple[Reference, ...]:
     found: dict[str, Reference] = {}
     for outcome in outcomes:
-        if outcome.evaluation is not None:
-            world = _world(outcome.cell)
-            found.setdefault(world, _reference(world, outcome.evaluation))
+        options = outcome.cell.config.environment.options
+        variants = [options, *(judging.applied(options) for judging in plan.also_judged)]
+        for each, evaluation in zip(variants, (outcome.evaluation, *outcome.also), strict=True):
+            if evaluation is not None:
+                world = " ".join([evaluation.environment_id, *sorted(each)])
+                found.setdefault(world, _reference(world, evaluation))
     return tuple(found.values())
 
 
 def _reference(world: str, evaluation: Evaluation) -> Reference:
     return Reference(world, evaluation.random, evaluation.expert, evaluation.ceiling)
-
-
-def _world(cell: Cell) -> str:
-    """What makes episodes comparable: the world and its rules."""
-    environment = cell.config.environment
-    return " ".join([environment.id, *sorted(environment.options)])

@@ -10,8 +10,11 @@ from forethought.studies.summary import Pool, Reference, StageSummary, Summary
 _NOTHING = "–"
 _HEADER = (
     *("row", "after", "success of each seed, %", "of all episodes, % [95 %]"),
-    *("mean ± s of seeds, %", "return", "invalid, %", "seeds", "episodes", "training, min"),
+    *("mean ± s of seeds, %", "return [95 %]", "invalid, %", "seeds", "episodes"),
+    "training, min",
 )
+_ALSO = ("success, % [95 %]", "return [95 %]")
+"""Columns for each variant of the world."""
 _CELLS_HEADER = ("cell", "rows", "state", "training, min", "")
 
 
@@ -44,13 +47,17 @@ def _results(summary: Summary) -> Iterator[str]:
         for reference in summary.references
         for cells in _reference(reference, f" ({reference.world})" if several else "")
     ]
-    yield from _markdown(_HEADER, [*lines, *map(_stage, summary.stages)])
+    names = [judging.name for judging in summary.plan.also_judged]
+    header = [*_HEADER, *(f"{name}: {what}" for name in names for what in _ALSO)]
+    beside = [_NOTHING] * (len(_ALSO) * len(names))
+    stages = [[*_stage(stage), *_also(stage)] for stage in summary.stages]
+    yield from _markdown(header, [*([*line, *beside] for line in lines), *stages])
     yield ""
     yield (
         f"Greedy answers of the last checkpoint on {count(summary.plan.episodes)} held-out "
         "episodes per seed. Interval: Wilson, over the episodes of all seeds together, so the "
         "luck of episodes alone; s, the sample standard deviation, is that of seeds. A seed that "
-        "was not judged is left out, and stands below."
+        "was not judged is left out, and stands below. The interval of the return likewise."
     )
     yield (
         "Minutes: of all seeds; what rows share is in each of them, and once in the sum above. "
@@ -64,7 +71,8 @@ def _reference(reference: Reference, suffix: str) -> Iterator[list[str]]:
         invalid = _percents(row.invalid_rate)
         yield [
             *(f"{row.name}{suffix}", _NOTHING, _NOTHING, rate, _NOTHING),
-            *(decimal(row.mean_return), invalid, _NOTHING, count(row.episodes), _NOTHING),
+            _mean(row.mean_return, row.return_interval),
+            *(invalid, _NOTHING, count(row.episodes), _NOTHING),
         ]
 
 
@@ -79,10 +87,16 @@ def _stage(stage: StageSummary) -> list[str]:
     found = stage.pool
     return [
         *(name, after, each, _rate(found.success_rate, found.success_interval), _spread(found)),
-        *(decimal(found.mean_return), _percents(found.invalid_rate)),
+        *(_return(found), _percents(found.invalid_rate)),
         f"{found.seeds} of {seeds}",
         *(count(found.episodes), _minutes(stage.seconds)),
     ]
+
+
+def _also(stage: StageSummary) -> Iterator[str]:
+    for found in stage.also:
+        yield _NOTHING if found is None else _rate(found.success_rate, found.success_interval)
+        yield _NOTHING if found is None else _return(found)
 
 
 def _of_seed(outcome: Outcome) -> str:
@@ -125,6 +139,16 @@ def _rate(rate: float | None, interval: Interval | None) -> str:
     if interval is None:
         return _percents(rate)
     return f"{_percents(rate)} [{_percents(interval.low)}, {_percents(interval.high)}]"
+
+
+def _return(found: Pool) -> str:
+    return _mean(found.mean_return, found.return_interval)
+
+
+def _mean(value: float | None, interval: Interval | None) -> str:
+    if interval is None:
+        return decimal(value)
+    return f"{decimal(value)} [{decimal(interval.low)}, {decimal(interval.high)}]"
 
 
 def _percents(rate: float | None) -> str:

@@ -96,10 +96,13 @@ class Workshop:
         (folder.checkpoints_dir / "step_1").mkdir()
         return folder.path
 
-    def judge(self, config: AnyConfig, episodes: int) -> None:
-        self.judged.append(_called(config))
+    def judge(self, config: AnyConfig, episodes: int) -> Evaluation:
+        options = config.environment.options
+        self.judged.append(" ".join((_called(config), *options)))
         found = evaluation(self.successes(config), episodes)
-        RunFolder(Path(config.output)).evaluation_path.write_text(found.to_json(), "utf-8")
+        if not options:
+            RunFolder(Path(config.output)).evaluation_path.write_text(found.to_json(), "utf-8")
+        return found
 
 
 def _called(config: AnyConfig) -> str:

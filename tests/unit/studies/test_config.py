@@ -4,7 +4,7 @@ import pytest
 
 from forethought.config_file import Setting
 from forethought.errors import ConfigError
-from forethought.studies.config import load_study
+from forethought.studies.config import JudgingConfig, load_study
 from tests.unit.studies.builders import STUDY, make_plan, write_files
 
 
@@ -37,7 +37,7 @@ def test_a_study_is_read() -> None:
             "seeds is [-1] — expected one or more, each once, none below 0",
         ),
         ("episodes: 4", "episodes: 0", "episodes is 0 — expected 1 or more"),
-        ("name: none", "name: half", "rows is 'half' — expected a name for each row that no other"),
+        ("name: none", "name: half", "rows is 'half' — expected a name for each that no other"),
         ("name: none", "name: ''", "rows[1].name is '' — expected a line of text"),
         ("name: none", "name: none\n    seeds: []", "rows[1].seeds is [] — expected one or more"),
         (
@@ -103,6 +103,30 @@ def test_a_mistake_is_one_line(old: str, new: str, complaint: str) -> None:
         make_plan(STUDY.replace(old, new, 1))
     assert str(caught.value).startswith(f"study.yaml: {complaint}")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("variants", "complaint"),
+    [
+        ("[{name: a b, options: [x=1]}]", "also_judged[0].name is 'a b' — expected letters"),
+        ("[{name: a, options: []}]", "also_judged[0].options is [] — expected one or more"),
+        ("[{name: a, options: [x]}]", "also_judged[0].options is 'x' — expected KEY=VALUE"),
+        (
+            "[{name: a, options: [x=1]}, {name: a, options: [x=2]}]",
+            "also_judged is 'a' — expected a name for each that no other has",
+        ),
+    ],
+)
+def test_a_mistake_in_a_variant_of_the_world(variants: str, complaint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        make_plan(STUDY + f"also_judged: {variants}\n")
+    assert str(caught.value).startswith(f"study.yaml: {complaint}")
+
+
+def test_a_variant_replaces_options_of_the_same_key_alone() -> None:
+    judging = JudgingConfig("unseen", ("split=valid_unseen",))
+    own = ("visual=true", "split=train")
+    assert judging.applied(own) == ("visual=true", "split=valid_unseen")
 
 
 def test_no_rows_at_all() -> None:

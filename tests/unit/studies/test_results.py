@@ -10,6 +10,7 @@ from forethought.config import PPOConfig
 from forethought.config_file import AnyConfig
 from forethought.errors import DivergenceError
 from forethought.evaluation.results import EvaluationRow
+from forethought.evaluation.statistics import Interval
 from forethought.studies.cells import Plan
 from forethought.studies.records import read_outcome
 from forethought.studies.results import to_json, write_results
@@ -67,6 +68,21 @@ def test_each_episode_and_each_step_counts_the_same() -> None:
     assert found.invalid_rate == pytest.approx(0.14)
 
 
+def test_intervals_of_returns_are_put_together_as_independent() -> None:
+    """Radii 0.4 and 0.3 over 10 and 30 episodes: sqrt((0.25 * 0.4)² + (0.75 * 0.3)²) = 0.246221
+    about the mean (10 * 1 + 30 * 2) / 40."""
+    few = EvaluationRow("a", 0.0, None, 1.0, Interval(0.6, 1.4), 0.5, 1.0, None, 10, 0)
+    many = EvaluationRow("b", 1.0, None, 2.0, Interval(1.7, 2.3), 0.1, 3.0, None, 30, 0)
+    both, one = pool([few, many]), pool([few])
+    assert both is not None
+    assert both.return_interval == pytest.approx((1.503779, 1.996221), abs=2e-6)
+    assert one is not None
+    assert one.return_interval == (0.6, 1.4)
+    unknown = pool([few, evaluation(1, 4).policy])
+    assert unknown is not None
+    assert unknown.return_interval is None
+
+
 def test_one_seed_has_no_spread_and_none_no_pool() -> None:
     one = pool([evaluation(1, 4).policy])
     assert one is not None
@@ -99,6 +115,24 @@ def test_the_table(plan: Plan) -> None:
         ],
     ]
     assert [row[2] for row in table[11:]] == ["finished"] * 6
+
+
+def test_variants_of_the_world_stand_beside(plan: Plan) -> None:
+    told = "also_judged: [{name: dark, options: [light=off]}]\n"
+
+    def in_the_dark(config: AnyConfig) -> int:
+        return 2 if config.environment.options == ("light=off",) else successes(config)
+
+    plan = make_plan(TWENTY + told)
+    run_cells(plan, Workshop(successes=in_the_dark).work)
+    table = lines(plan)
+    assert table[0][10:] == ["dark: success, % [95 %]", "dark: return [95 %]"]
+    assert table[2][:4] == ["random (Bandit)", "–", "–", "25.0"]
+    assert table[5][:4] == ["random (Bandit light=off)", "–", "–", "25.0"]
+    assert table[9][3:4] == ["65.0 [49.5, 77.9]"]
+    assert table[9][10:] == ["10.0 [4.0, 23.1]", "0.10"]
+    data = json.loads(Path("results/results.json").read_text(encoding="utf-8"))
+    assert data["stages"][1]["also_judged"]["dark"]["successes"] == 4
 
 
 def test_a_study_that_has_hardly_begun_is_a_page_too() -> None:
@@ -146,7 +180,7 @@ def test_minutes_that_rows_share_count_once_in_the_sum(plan: Plan) -> None:
     for cell in plan.cells():
         line = json.dumps({"step": 1, "update_s": 60.0})
         cell.folder.timings_path.write_text(line + "\n", encoding="utf-8")
-    summary = summarise(plan, [read_outcome(c, plan.code, plan.episodes) for c in plan.cells()])
+    summary = summarise(plan, [read_outcome(c, plan) for c in plan.cells()])
     assert [stage.seconds for stage in summary.stages] == [120.0] * 4
     assert summary.seconds == 360.0
     assert json.loads(to_json(summary))["training_s"] == 360.0

@@ -10,6 +10,7 @@ import pytest
 from forethought.config import PPOConfig
 from forethought.config_file import AnyConfig
 from forethought.errors import DivergenceError
+from forethought.evaluation.results import Evaluation
 from forethought.runs.run_folder import RunFolder
 from forethought.studies.cells import Cell, Plan
 from forethought.studies.records import (
@@ -35,7 +36,7 @@ def plan() -> Plan:
 
 
 def states(plan: Plan) -> list[State]:
-    return [read_outcome(cell, plan.code, plan.episodes).state for cell in plan.cells()]
+    return [read_outcome(cell, plan).state for cell in plan.cells()]
 
 
 def is_half(config: AnyConfig) -> bool:
@@ -55,6 +56,26 @@ def test_what_is_finished_is_never_done_again(plan: Plan) -> None:
     run_cells(plan, again.work)
     assert again.trained == again.judged == []
     assert all(line.endswith("finished before") for line in again.said)
+
+
+def test_a_variant_of_the_world_is_judged_once_and_trains_nothing(plan: Plan) -> None:
+    run_cells(plan, Workshop().work)
+    workshop = Workshop()
+    dark = make_plan(ONE_SEED + "also_judged: [{name: dark, options: [light=off]}]\n")
+    assert states(dark) == [State.TRAINED] * 3
+    outcomes = run_cells(dark, workshop.work)
+    assert workshop.trained == []
+    assert workshop.judged == ["sft 0 light=off", "ppo 0 light=off", "ppo 0 light=off"]
+    assert [outcome.state for outcome in outcomes] == [State.FINISHED] * 3
+    run_cells(dark, workshop.work)
+    assert len(workshop.judged) == 3
+
+
+def test_other_options_under_the_same_name_are_judged_anew(plan: Plan) -> None:
+    told = "also_judged: [{name: dark, options: [light=off]}]\n"
+    run_cells(make_plan(ONE_SEED + told), Workshop().work)
+    changed = make_plan(ONE_SEED + told.replace("off", "dim"))
+    assert states(changed) == [State.TRAINED] * 3
 
 
 def test_other_episodes_are_judged_and_not_trained_again(plan: Plan) -> None:
@@ -157,10 +178,10 @@ def test_without_its_first_stage_a_row_is_left_out() -> None:
 
 def test_a_cell_that_cannot_be_judged_still_serves_the_next(plan: Plan) -> None:
     class Unjudging(Workshop):
-        def judge(self, config: AnyConfig, episodes: int) -> None:
+        def judge(self, config: AnyConfig, episodes: int) -> Evaluation:
             if not isinstance(config, PPOConfig):
                 raise DivergenceError("cannot be judged")
-            super().judge(config, episodes)
+            return super().judge(config, episodes)
 
     outcomes = run_cells(plan, Unjudging().work)
     assert [o.state for o in outcomes] == [State.FAILED, State.FINISHED, State.FINISHED]
@@ -228,6 +249,6 @@ def test_an_evaluation_of_an_older_checkpoint_is_not_the_cells(plan: Plan) -> No
     run_cells(plan, Workshop().work)
     cell = plan.cells()[0]
     (cell.folder.checkpoints_dir / "step_2").mkdir()
-    outcome: Outcome = read_outcome(cell, plan.code, plan.episodes)
+    outcome: Outcome = read_outcome(cell, plan)
     assert (outcome.state, outcome.evaluation) == (State.TRAINED, None)
     assert Path(cell.config.output).is_dir()
