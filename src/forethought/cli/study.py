@@ -155,7 +155,7 @@ def _print_cells(plan: Plan, only: Sequence[str]) -> None:
     outcomes = [read_outcome(c, plan) for c in plan.cells(only)]
     print("\n".join(align([("cell", "state", "steps", "rows"), *_rows(outcomes, plan)], left=True)))
     print()
-    for unit, is_sft in (("optimiser steps of SFT", True), ("environment steps of PPO", False)):
+    for unit, is_sft in (("optimiser steps of SFT", True), ("environment steps", False)):
         mine = [o for o in outcomes if isinstance(o.cell.config, SFTConfig) is is_sft]
         missing = sum(o.cell.steps for o in mine if not o.is_trained)
         total = sum(o.cell.steps for o in mine)

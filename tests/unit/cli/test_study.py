@@ -81,7 +81,7 @@ def test_a_dry_run_lists_the_cells_and_writes_nothing(type_: Type) -> None:
         ["missing", "32", "bf16"],
     ]
     assert lines[5] == "optimiser steps of SFT: 4, of which 4 in cells that are not trained yet"
-    assert lines[6] == "environment steps of PPO: 64, of which 64 in cells that are not trained yet"
+    assert lines[6] == "environment steps: 64, of which 64 in cells that are not trained yet"
     assert len(type_("study study.yaml --dry-run --only fp32").out.splitlines()) == 6
     assert sorted(Path().rglob("*")) == before
 
