@@ -54,6 +54,7 @@ POINTS24 = EnvironmentSpec(
         IMAGE_SIZE,
         Option("faces_as_ten", True, "True or False", "J, Q and K count 10, else 11, 12, 13"),
         Option("deals", "all", "all, seen or unseen", "a fifth of the sets of values is unseen"),
+        Option("expert", "recall", "recall or search", "its thoughts try formulas, or name one"),
         RENDER_MODE,
     ),
 )

@@ -1,9 +1,13 @@
 """The rules that EZPoints and Points24 share: type a formula over your cards, then "="."""
 
+import hashlib
 import json
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
+from forethought.environments.cards.attempts import misses, work_out
 from forethought.environments.cards.deck import Card
 from forethought.environments.cards.formula import evaluate_tokens
 from forethought.environments.cards.python_arithmetic import evaluate_like_python
@@ -13,6 +17,10 @@ from forethought.environments.contract import Advice, Transition
 from forethought.environments.episode import Episode
 
 WIN, PENALTY = 10.0, -1.0
+MOST_MISSES = 6
+"""That an expert who searches writes down before it gives up."""
+HIT_AFTER = 4
+"""Where the target can be reached, fewer misses than this come before the hit."""
 BLANK = " "
 """What `rules="reference"` appends for an illegal number."""
 
@@ -73,8 +81,13 @@ def paying_formulas(rules: FormulaRules, cards: Cards) -> tuple[Tokens, ...]:
 class FormulaGame:
     """One deal after another, played by the given rules."""
 
-    def __init__(self, rules: FormulaRules) -> None:
+    def __init__(self, rules: FormulaRules, *, searches: bool = False) -> None:
+        """
+        Args:
+            searches: whether the expert's thoughts try formulas before they name the right one.
+        """
         self.rules = rules
+        self._searches = searches
         self.cards: tuple[Card, ...] = ()
         self.points: Cards = ()
         """What each card counts, in the order of `cards`."""
@@ -148,16 +161,10 @@ class FormulaGame:
     def expert(self) -> Advice:
         """The next token towards the target; "=" at once where it cannot be reached."""
         self.episode.require_open()
-        target, rest = self.rules.target, self.completion()
+        rest = self.completion()
         action = rest[0] if rest else "="
-        if rest is None:
-            thoughts = f"{target} cannot be reached from '{self.text}', so I append '='"
-        else:
-            condition = "incomplete" if rest else "complete"
-            whole = self.text + "".join(rest)
-            thoughts = (
-                f"'{self.text}' is {condition}, since '{whole}={target}', I append '{action}'"
-            )
+        whole = None if rest is None else self.tokens + rest
+        thoughts = self._search(whole, action) if self._searches else self._recall(whole, action)
         return Advice(
             action,
             (
@@ -166,3 +173,27 @@ class FormulaGame:
                 ("thoughts", json.dumps(thoughts)),
             ),
         )
+
+    def _recall(self, whole: Tokens | None, action: str) -> str:
+        """Names the formula that wins (RL4VLM, Fig. 8), as if it were known."""
+        target = self.rules.target
+        if whole is None:
+            return f"{target} cannot be reached from '{self.text}', so I append '='"
+        condition = "complete" if whole == self.tokens else "incomplete"
+        formula = "".join(whole)
+        return f"'{self.text}' is {condition}, since '{formula}={target}', I append '{action}'"
+
+    def _search(self, whole: Tokens | None, action: str) -> str:
+        """Tries formulas that begin with what is typed, and works each of them out. As many miss
+        as chance says, or the most where none can hit."""
+        digest = hashlib.sha256(self.state_key.encode()).digest()
+        rng = np.random.default_rng(int.from_bytes(digest[:8]))
+        count = MOST_MISSES if whole is None else int(rng.integers(HIT_AFTER))
+        tried = misses(self.points, self.tokens, self.rules.target, count, rng)
+        formulas = tried if whole is None else [*tried, whole]
+        lines = [
+            f"{''.join(formula)}: {', '.join(operation.text for operation in work_out(formula))}; "
+            for formula in formulas
+        ]
+        end = "nothing" if whole is None else "so"
+        return f"{''.join(lines)}{end}, I append '{action}'"

@@ -140,6 +140,8 @@ class Points24(gymnasium.Env[FormulaObservation, np.int64]):
         deals: "all"; or, to tell memory from reasoning, "seen" or "unseen": a fixed fifth
             of the sets of four values, order and suits aside, is never dealt in "seen",
             and nothing else is in "unseen".
+        expert: "recall", the formula is named at once (RL4VLM); "search", its thoughts try
+            formulas and work them out until one is 24. Under paper rules alone.
         render_mode: for Gymnasium's wrappers; `render` always gives the picture.
 
     Version history:
@@ -154,6 +156,7 @@ class Points24(gymnasium.Env[FormulaObservation, np.int64]):
         image_size: int = 300,
         faces_as_ten: bool = True,
         deals: Deals = "all",
+        expert: Literal["recall", "search"] = "recall",
         render_mode: Literal["rgb_array"] | None = None,
     ) -> None:
         require_option(rules in ("paper", "reference"), "rules", rules, "paper or reference")
@@ -165,10 +168,14 @@ class Points24(gymnasium.Env[FormulaObservation, np.int64]):
         )
         require_option(is_flag(faces_as_ten), "faces_as_ten", faces_as_ten, "True or False")
         require_option(deals in get_args(Deals), "deals", deals, "all, seen or unseen")
+        require_option(expert in ("recall", "search"), "expert", expert, "recall or search")
+        searches = expert == "search"
+        is_possible = rules == "paper" or not searches
+        require_option(is_possible, "expert", expert, "recall under reference rules")
         self.image_size = image_size
         self.render_mode = render_mode
         self._deals: Deals = deals
-        self._game = FormulaGame(points24_rules(rules, faces_as_ten))
+        self._game = FormulaGame(points24_rules(rules, faces_as_ten), searches=searches)
         self._faces_as_ten = faces_as_ten
         self.action_space = spaces.Discrete(len(self.actions))
         self.observation_space = spaces.Dict(

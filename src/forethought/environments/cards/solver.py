@@ -67,7 +67,7 @@ def reachable(cards: Cards, operators: str) -> dict[Fraction, tuple[Part, ...]]:
                     value = _apply(operator, x, y)
                     if value is not None:
                         found.setdefault(value, set()).update(
-                            _joined(operator, a, b) for a in left_parts for b in right_parts
+                            joined(operator, a, b) for a in left_parts for b in right_parts
                         )
     return {value: tuple(sorted(parts, key=simplicity)) for value, parts in found.items()}
 
@@ -86,7 +86,7 @@ def solutions(cards: Cards, target: int, operators: str = "+-*/") -> tuple[Token
             for operator in operators:
                 y = _partner(operator, x, Fraction(target))
                 right_parts = partners.get(y, ()) if y is not None else ()
-                found.update(_joined(operator, a, b) for a in left_parts for b in right_parts)
+                found.update(joined(operator, a, b) for a in left_parts for b in right_parts)
     return tuple(part.tokens for part in sorted(found, key=simplicity))
 
 
@@ -232,7 +232,7 @@ def _partner(operator: str, x: Fraction, target: Fraction) -> Fraction | None:
     return x / target if x and target else None
 
 
-def _joined(operator: str, left: Part, right: Part) -> Part:
+def joined(operator: str, left: Part, right: Part) -> Part:
     """Writes an operation with no more parentheses than its value needs:
     a+(b-c) becomes a+b-c, a*(b/c) becomes a*b/c."""
     binding = SUM if operator in "+-" else PRODUCT
