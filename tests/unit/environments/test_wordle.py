@@ -12,21 +12,21 @@ from forethought.errors import ConfigError
 
 
 def signs(guess: str, hidden: str, rules: Rules = "official") -> str:
-    return shown(guess, code(mark(guess, hidden, rules)))
+    return shown(code(mark(guess, hidden, rules)))
 
 
 @pytest.mark.parametrize(
     ("guess", "hidden", "official", "reference"),
     [
-        pytest.param("crane", "crane", "c= r= a= n= e=", None, id="found"),
-        pytest.param("crane", "moist", "c- r- a- n- e-", None, id="nothing"),
-        pytest.param("crane", "nacre", "c+ r+ a+ n+ e=", None, id="moved"),
-        pytest.param("eerie", "there", "e+ e- r+ i- e=", "e+ e+ r+ i- e=", id="two of three"),
-        pytest.param("there", "eerie", "t- h- e+ r+ e=", None, id="both of two"),
-        pytest.param("level", "eagle", "l+ e+ v- e+ l-", "l+ e+ v- e+ l+", id="first come"),
-        pytest.param("allow", "dolly", "a- l+ l= o+ w-", None, id="in place comes first"),
-        pytest.param("speed", "abide", "s- p- e+ e- d+", "s- p- e+ e+ d+", id="one left"),
-        pytest.param("error", "rural", "e- r+ r= o- r-", "e- r+ r= o- r+", id="none left"),
+        pytest.param("crane", "crane", "g g g g g", None, id="found"),
+        pytest.param("crane", "moist", "b b b b b", None, id="nothing"),
+        pytest.param("crane", "nacre", "y y y y g", None, id="moved"),
+        pytest.param("eerie", "there", "y b y b g", "y y y b g", id="two of three"),
+        pytest.param("there", "eerie", "b b y y g", None, id="both of two"),
+        pytest.param("level", "eagle", "y y b y b", "y y b y y", id="first come"),
+        pytest.param("allow", "dolly", "b y g y b", None, id="in place comes first"),
+        pytest.param("speed", "abide", "b b y b y", "b b y y y", id="one left"),
+        pytest.param("error", "rural", "b y g b b", "b y g b y", id="none left"),
     ],
 )
 def test_marks(guess: str, hidden: str, official: str, reference: str | None) -> None:

@@ -17,7 +17,7 @@ ODD = ['a "quoted" word', "two\nlines", "<|end|>", "\\", "é ☃", "> no reply"]
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    said = '{\n"action": "is it c r a n e"\n} c- r+ a= Yes. No. not in the list'
+    said = '{\n"action": "is it c r a n e"\n} b y g Yes. No. not in the list'
     model, processor, _ = make_tiny([said] * 4, seed=0)
     return Encoder(model, processor)
 

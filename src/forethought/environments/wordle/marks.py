@@ -11,8 +11,8 @@ from forethought.environments.wordle.words import LETTERS, WordList, load_words
 Rules = Literal["official", "reference"]
 
 ABSENT, ELSEWHERE, IN_PLACE = range(3)
-SIGNS = "-+="
-"""As they are shown behind the letter: not in the word, elsewhere in it, in its place."""
+SIGNS = "byg"
+"""As they are shown: black, not in the word; yellow, elsewhere in it; green, in its place."""
 
 ALL_IN_PLACE = 3**LETTERS - 1
 CODES = 3**LETTERS
@@ -43,11 +43,11 @@ def code(marks: tuple[int, ...]) -> int:
     return sum(m * 3**place for place, m in enumerate(marks))
 
 
-@lru_cache(maxsize=1 << 16)
-def shown(guess: str, code: int) -> str:
-    """The letters with their signs: "c- r+ a- n- e="."""
-    signs = (SIGNS[code // 3**place % 3] for place in range(LETTERS))
-    return " ".join(letter + sign for letter, sign in zip(guess, signs, strict=True))
+@lru_cache(maxsize=CODES)
+def shown(code: int) -> str:
+    """The signs alone, letter by letter: "b y b b g". They stand as the guess does, so that what
+    a model looks for lies equally far back for every letter."""
+    return " ".join(SIGNS[code // 3**place % 3] for place in range(LETTERS))
 
 
 @cache

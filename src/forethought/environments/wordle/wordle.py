@@ -34,12 +34,12 @@ _MAX_TEXT = MAX_GUESSES * (len("> ") + 2 * LETTERS + 3 * LETTERS)
 class Wordle(gymnasium.Env[str, np.int64]):
     """Find a hidden word of five letters in six guesses.
 
-    Description: after each guess every letter is marked: `=` it is in its place, `+` the
-    word has it elsewhere, `-` the word does not have it. A letter is marked as often as
+    Description: after each guess every letter is marked: `g` it is in its place, `y` the
+    word has it elsewhere, `b` the word does not have it. A letter is marked as often as
     the word has it. Q-SFT, section 5; LMRL-Gym's Wordle.
 
     Observation: the guesses so far and their marks, two lines each, empty at the start:
-    "> c r a n e", "c- r+ a- n- e=".
+    "> c r a n e", "b y b b g".
 
     Actions: any text; a word counts, letters apart or together, in any case. Gymnasium's
     actions are the numbers of the words in the list.
@@ -132,7 +132,7 @@ class Wordle(gymnasium.Env[str, np.int64]):
             image=None,
             admissible_actions=None,
             state_key=text or "start",
-            goal="Guess a word of five letters. = in its place, + elsewhere in it, - not in it.",
+            goal="Guess a word of five letters. g in its place, y elsewhere in it, b not in it.",
             task_type="Wordle",
         )
 
@@ -146,7 +146,7 @@ class Wordle(gymnasium.Env[str, np.int64]):
         if self.rules == "reference":
             self._hidden = int(self.np_random.choice(self._candidates))
         code = int(self._table[guess, self._hidden])
-        self._turns.append(Turn(action, shown(self._list[guess], code)))
+        self._turns.append(Turn(action, shown(code)))
         self._candidates = consistent(self._candidates, guess, code, self.words, self.rules)
         self._is_found = code == ALL_IN_PLACE
         return self._episode.record(
