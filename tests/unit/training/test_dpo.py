@@ -237,6 +237,10 @@ def test_settings_come_back_equal(tmp_path: Path) -> None:
         ({"refresh_every": 0}, "refresh_every is 0 — expected 1 or more, or null"),
         ({"data": "x", "pairing": "branch"}, "pairing is 'branch' — expected matched with data"),
         (
+            {"data": "x", "prompt": PromptConfig(return_levels=4)},
+            r"prompt\.return_levels is 4 — expected 0 with data",
+        ),
+        (
             {"prompt": PromptConfig(format="action_only")},
             "objective is 'apw' — expected an objective of whole answers",
         ),
