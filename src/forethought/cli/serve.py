@@ -80,7 +80,7 @@ def serve(settings: Serve) -> None:
     if source.is_api:
         raise PolicyError(f"{settings.run} is served already — name a run or a model's folder")
     load_quietly(threads=settings.threads)
-    policy, check = _load(settings, Path(source.model))
+    policy, check = load_served(settings, Path(source.model))
     engine = Engine(policy, check, seed=settings.seed)
     name = settings.name or settings.run.rstrip("/")
     limits = Limits(
@@ -95,7 +95,7 @@ def serve(settings: Serve) -> None:
         engine.wait()
 
 
-def _load(settings: Serve, model: Path) -> tuple[Policy, Check]:
+def load_served(settings: Serve, model: Path) -> tuple[Policy, Check]:
     """The policy, and what refuses prompts that are too long for it.
 
     Raises:
