@@ -12,8 +12,9 @@ from forethought.cli.models import find_source
 from forethought.config_parts import require
 from forethought.errors import PolicyError
 from forethought.policies.contract import Policy
+from forethought.serving.admission import Limits
 from forethought.serving.engine import Check, Engine
-from forethought.serving.server import Limits, serving
+from forethought.serving.server import serving
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from forethought.cli.models import find_source
 from forethought.cli.serve import Serve, load_served
 from forethought.policies.reweighted import acting_model
 from forethought.rollouts.store import read_shards
+from forethought.serving.admission import Limits
 from forethought.serving.engine import Engine
-from forethought.serving.server import Limits, serving
+from forethought.serving.server import serving
 from forethought.types import Trajectory
 from tests.unit.cli.terminal import Type
 
