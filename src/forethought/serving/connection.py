@@ -36,8 +36,11 @@ class Connection(BaseHTTPRequestHandler):
             connection: what the standard library's server hands over; it is served here.
         """
         self._admission = admission
-        self.timeout = admission.limits.timeout_s
         super().__init__(*connection)
+
+    def setup(self) -> None:
+        super().setup()
+        self.connection.settimeout(self._admission.limits.timeout_s)
 
     def do_GET(self) -> None:
         self._respond(self._list)
