@@ -111,7 +111,7 @@ def test_pairs_are_answers_to_one_question(pairing: Pairing) -> None:
     assert gathered.pairs
     for winner, loser in gathered.pairs:
         assert winner.step.state_key == loser.step.state_key
-        assert winner.index == loser.index
+        assert winner.step_index == loser.step_index
         assert winner.step.prompt.messages[0].text == loser.step.prompt.messages[0].text
         assert winner.step.action.action != loser.step.action.action
         assert winner.score > loser.score
@@ -182,7 +182,7 @@ def test_what_was_compared_can_be_found_again(pairing: Pairing, tmp_path: Path) 
         for ours, theirs in zip(place, pair, strict=True):
             trajectory = gathered.collected.trajectories[ours.trajectory]
             assert trajectory.steps[ours.step] is theirs.step
-            assert trajectory.first_step + ours.step == theirs.index
+            assert trajectory.first_step + ours.step == theirs.step_index
             assert ours.score == theirs.score
 
 
