@@ -20,10 +20,11 @@ import torch
 from numpy.typing import NDArray
 
 from forethought.config_file import load_any_config
-from forethought.config_q_sft import QSFTConfig
+from forethought.config_q_sft import ActingConfig, QSFTConfig
 from forethought.errors import ConfigError
 from forethought.losses.support import likelihood_ratios, support_mask
-from forethought.policies.reweighted import ReweightedPolicy, load_reweighted
+from forethought.policies.reweighted import load_reweighted
+from forethought.policies.weighted import WeightedPolicy
 from forethought.runs.checkpoints import newest_checkpoint
 from forethought.runs.run_folder import RunFolder
 from forethought.runs.sources import MODEL_DIR
@@ -74,19 +75,19 @@ def measure(run: str, data: str, episodes: int) -> tuple[Numbers, Numbers, Rewar
 
 @torch.no_grad()
 def ratios_of(
-    policy: ReweightedPolicy, episodes: list[Episode], config: QSFTConfig
+    policy: WeightedPolicy[ActingConfig], episodes: list[Episode], config: QSFTConfig
 ) -> list[Numbers]:
     """p/π of every token, 0 outside the support, episode by episode."""
     behaviour = policy.behaviour
     behaviour.module.eval()
-    policy.likelihood.module.eval()
+    policy.worth.eval()
     parts = lay_out(
         episodes, behaviour.encoder, behaviour.device, config.compute.micro_batch_tokens
     )
     found: list[torch.Tensor] = []
     for part in parts:
         behaviour_NV = behaviour.module.action_logprobs(part.tokens, part.is_action_BT)
-        likelihood_NV = policy.likelihood.module.action_logprobs(part.tokens, part.is_action_BT)
+        likelihood_NV = policy.worth.action_logprobs(part.tokens, part.is_action_BT)
         ratios_NV = likelihood_ratios(
             likelihood_logprobs_NV=likelihood_NV,
             behaviour_logprobs_NV=behaviour_NV,

@@ -36,14 +36,15 @@ def make_model(folder: str, world: World) -> None:
     trained = ByteLevelBPETokenizer()
     trained.train_from_iterator(texts, vocab_size=400, special_tokens=[END], show_progress=False)
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained._tokenizer, eos_token=END)
+    end = trained.token_to_id(END)
     config = GPT2Config(
         vocab_size=len(tokenizer),
         n_positions=256,
         n_embd=64,
         n_layer=2,
         n_head=4,
-        bos_token_id=tokenizer.eos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
+        bos_token_id=end,
+        eos_token_id=end,
         initializer_range=64**-0.5,  # GPT-2's 0.02 is for a width of 768
     )
     GPT2LMHeadModel(config).save_pretrained(folder)

@@ -171,6 +171,8 @@ class DPOConfig:
         require(0 <= bonus < math.inf, "exploration", bonus, "0 or more")
         is_fine = self.data is None or self.pairing == "matched"
         require(is_fine, "pairing", self.pairing, "matched with data, in which nothing is played")
+        levels, expected = self.prompt.return_levels, "0 with data, whose prompts name no level"
+        require(self.data is None or levels == 0, "prompt.return_levels", levels, expected)
 
     @property
     def iterations(self) -> int:

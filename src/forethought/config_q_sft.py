@@ -166,3 +166,5 @@ class QSFTConfig:
         is_legal, answers = self.action_set == "legal", self.prompt.format
         expected = "action_only with action_set legal"
         require(not is_legal or answers == "action_only", "prompt.format", answers, expected)
+        levels = self.prompt.return_levels
+        require(levels == 0, "prompt.return_levels", levels, "0: values need no wanted return")

@@ -55,7 +55,7 @@ def _share_of_deals(deals: Deals) -> float:
 
 def test_points24_weights_are_the_share_of_deals_counted_one_by_one() -> None:
     values = [min(rank, 10) for rank in range(1, 14)]
-    winnable = {
+    winnable: dict[tuple[int, ...], bool] = {
         cards: is_solvable(cards, 24) for cards in combinations_with_replacement(range(1, 11), 4)
     }
     won = sum(winnable[tuple(sorted(deal))] for deal in product(values, repeat=4))

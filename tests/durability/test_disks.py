@@ -77,6 +77,7 @@ def test_a_disk_that_refuses_here_and_there(ppo: str, whole_ppo: Path, tmp_path:
     folder = tmp_path / "ppo"
     for place, call, error in REFUSALS:
         refused = run(resumed(ppo, folder), strike=Strike(place, call, error))
+        assert error.strerror is not None
         assert_refused(refused, error.strerror, folder)
     assert run(resumed(ppo, folder)).code == 0
     assert_same_run(folder, whole_ppo)

@@ -6,7 +6,6 @@ the right letter half of the time. Only the reward can tell it which half.
 
 import random
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from forethought.rollouts.scripted import play
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import open_world
 from forethought.runs.metrics import read_metrics
+from forethought.targets.checks import FloatArray
 from forethought.training import ppo
 from forethought.training.ppo import train_ppo
 from forethought.training.sft import train_sft
@@ -161,17 +161,23 @@ def test_a_wrong_sign_unlearns(
     imitator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sound = ppo.normalise_advantages
-    monkeypatch.setattr(ppo, "normalise_advantages", lambda advantages: -sound(advantages))
+
+    def negated(advantages: FloatArray) -> FloatArray:
+        return -sound(advantages)
+
+    monkeypatch.setattr(ppo, "normalise_advantages", negated)
     assert learn(imitator, tmp_path / "ppo")[1] <= CHANCE
 
 
 def test_advantages_of_other_steps_teach_nothing(
     imitator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sound: Callable[[np.ndarray], np.ndarray] = ppo.normalise_advantages
-    monkeypatch.setattr(
-        ppo, "normalise_advantages", lambda advantages: np.roll(sound(advantages), 1)
-    )
+    sound = ppo.normalise_advantages
+
+    def rolled(advantages: FloatArray) -> FloatArray:
+        return np.roll(sound(advantages), 1)
+
+    monkeypatch.setattr(ppo, "normalise_advantages", rolled)
     assert learn(imitator, tmp_path / "ppo")[1] < MISSED
 
 

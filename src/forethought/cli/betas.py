@@ -11,6 +11,7 @@ from forethought.cli.libraries import load_quietly
 from forethought.cli.models import find_source, open_player
 from forethought.cli.progress import progress_bar
 from forethought.cli.tables import rows_table
+from forethought.config_ilql import ValueActingConfig
 from forethought.config_q_sft import ActingConfig
 from forethought.errors import ConfigError
 from forethought.evaluation.evaluate import play_policy, row_of, scripted_row
@@ -74,35 +75,24 @@ def _ways(policy: Policy, settings: Evaluate) -> tuple[str, list[Callable[[], No
     Raises:
         ConfigError: a run without values, or without the ones that were asked for.
     """
-    from forethought.policies.reweighted import ReweightedPolicy
-    from forethought.policies.value_weighted import ValueWeightedPolicy
+    from forethought.policies.weighted import WeightedPolicy
 
-    if isinstance(policy, ReweightedPolicy):
-        likely = [_acting(policy.acting, beta, settings) for beta in settings.beta]
-        return likely[0].extraction, [partial(policy.act_as, acting) for acting in likely]
-    if not isinstance(policy, ValueWeightedPolicy):
+    if not isinstance(policy, WeightedPolicy):
         raise ConfigError(
             f"--beta was given, but {settings.run} is no run of train q-sft or ilql whose second "
             "phase has begun — leave it out"
         )
-    if settings.extraction is not None:
+    own: ActingConfig | ValueActingConfig = policy.acting
+    if isinstance(own, ActingConfig):
+        own = replace(own, extraction=settings.extraction or own.extraction)
+        values = own.extraction
+    elif settings.extraction is None:
+        values = "values of heads"
+    else:
         raise ConfigError(
             f"--extraction was given, but {settings.run} has heads for its values, nothing to "
             "extract — leave it out"
         )
-    own, top_p = policy.acting, settings.top_p
-    valued = [
-        replace(own, beta=beta, top_p=own.top_p if top_p is None else top_p)
-        for beta in settings.beta
-    ]
-    return "values of heads", [partial(policy.act_as, acting) for acting in valued]
-
-
-def _acting(own: ActingConfig, beta: float, settings: Evaluate) -> ActingConfig:
-    """The run's own way to act, with what was typed instead."""
-    return replace(
-        own,
-        beta=beta,
-        extraction=settings.extraction or own.extraction,
-        top_p=own.top_p if settings.top_p is None else settings.top_p,
-    )
+    top_p = own.top_p if settings.top_p is None else settings.top_p
+    ways = [replace(own, beta=beta, top_p=top_p) for beta in settings.beta]
+    return values, [partial(policy.act_as, acting) for acting in ways]

@@ -12,8 +12,9 @@ from forethought.cli.models import find_source
 from forethought.config_parts import require
 from forethought.errors import PolicyError
 from forethought.policies.contract import Policy
+from forethought.serving.admission import Limits
 from forethought.serving.engine import Check, Engine
-from forethought.serving.server import Limits, serving
+from forethought.serving.server import serving
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def serve(settings: Serve) -> None:
     if source.is_api:
         raise PolicyError(f"{settings.run} is served already — name a run or a model's folder")
     load_quietly(threads=settings.threads)
-    policy, check = _load(settings, Path(source.model))
+    policy, check = load_served(settings, Path(source.model))
     engine = Engine(policy, check, seed=settings.seed)
     name = settings.name or settings.run.rstrip("/")
     limits = Limits(
@@ -95,7 +96,7 @@ def serve(settings: Serve) -> None:
         engine.wait()
 
 
-def _load(settings: Serve, model: Path) -> tuple[Policy, Check]:
+def load_served(settings: Serve, model: Path) -> tuple[Policy, Check]:
     """The policy, and what refuses prompts that are too long for it.
 
     Raises:

@@ -2,9 +2,7 @@
 
 import copy
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,11 +14,9 @@ from forethought.config_q_sft import ActingConfig, SupportConfig
 from forethought.errors import PolicyError
 from forethought.losses.support import likelihood_ratios, support_mask
 from forethought.policies.actor_critic import RULED_OUT, ActorCritic
-from forethought.policies.contract import GenerationRequest, GenerationResult
-from forethought.policies.decoding import DecodeLoop
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.loading import LoadedModel, load_pretrained
-from forethought.types import Message, Prompt
+from forethought.policies.loading import load_pretrained
+from forethought.policies.weighted import WeightedPolicy
 
 BEHAVIOUR, LIKELIHOOD = "behaviour", "likelihood"
 """Folders of π_φ and p_θ inside a saved model."""
@@ -148,78 +144,26 @@ class Settings:
             raise PolicyError(f"{path}: got no settings of a Q-SFT policy ({error})") from error
 
 
-class ReweightedPolicy:
-    """π^ ∝ π_φ exp(β w); satisfies `Policy`. Both models read along in one decode loop."""
+def reweighted(
+    behaviour: HuggingFacePolicy, likelihood: Twin, settings: Settings, *, slots: int
+) -> WeightedPolicy[ActingConfig]:
+    """π_φ weighted by p_θ.
 
-    def __init__(
-        self, behaviour: HuggingFacePolicy, likelihood: Twin, settings: Settings, *, slots: int
-    ) -> None:
-        """
-        Args:
-            behaviour: π_φ, whose prompts and tokens are the policy's.
-            likelihood: p_θ.
-            slots: how many completions are generated at a time.
-        """
-        self.behaviour = behaviour
-        self.likelihood = likelihood
-        self._settings = settings
-        self._slots = slots
-        self._loop: DecodeLoop | None = None
+    Args:
+        behaviour: π_φ.
+        likelihood: p_θ.
+        slots: how many completions are generated at a time.
+    """
 
-    @property
-    def version(self) -> int:
-        return self.behaviour.version
+    def weigh(behaviour_BV: Tensor, likelihood_BV: Tensor, acting: ActingConfig) -> Tensor:
+        return reweighted_logits(
+            behaviour_logprobs_BV=torch.log_softmax(behaviour_BV, -1),
+            likelihood_logprobs_BV=torch.log_softmax(likelihood_BV, -1),
+            acting=acting,
+            support=settings.support,
+        )
 
-    @property
-    def preferred_image_size(self) -> int | None:
-        """As `LoadedModel.preferred_image_size`."""
-        module, processor = self.behaviour.module, self.behaviour.processor
-        return LoadedModel(module.model, processor).preferred_image_size
-
-    @property
-    def acting(self) -> ActingConfig:
-        """How it acts now."""
-        return self._settings.acting
-
-    def act_as(self, acting: ActingConfig) -> None:
-        """Acts otherwise from now on, with the same weights.
-
-        Raises:
-            RuntimeError: requests are still being answered.
-        """
-        if self._loop is not None and self._loop.pending:
-            raise RuntimeError(f"{self._loop.pending} requests are unanswered")
-        self._settings = Settings(acting, self._settings.support)
-        self._loop = None
-
-    def prompt(self, messages: Sequence[Message]) -> Prompt:
-        return self.behaviour.prompt(messages)
-
-    def submit(self, request: GenerationRequest) -> None:
-        if self._loop is None:
-            self.behaviour.module.eval()
-            self.likelihood.module.eval()
-            self._loop = DecodeLoop(
-                self.behaviour.module,
-                self.behaviour.encoder,
-                slots=self._slots,
-                others=[self.likelihood.module],
-                mix=partial(_mix, settings=self._settings),
-            )
-        self._loop.submit(request)
-
-    def advance(self) -> list[GenerationResult]:
-        return [] if self._loop is None else self._loop.advance()
-
-
-def _mix(logits: Sequence[Tensor], *, settings: Settings) -> Tensor:
-    behaviour_BV, likelihood_BV = (torch.log_softmax(one, -1) for one in logits)
-    return reweighted_logits(
-        behaviour_logprobs_BV=behaviour_BV,
-        likelihood_logprobs_BV=likelihood_BV,
-        acting=settings.acting,
-        support=settings.support,
-    )
+    return WeightedPolicy(behaviour, likelihood.module, settings.acting, weigh=weigh, slots=slots)
 
 
 def is_reweighted(folder: Path) -> bool:
@@ -232,7 +176,7 @@ def acting_model(folder: Path) -> str:
     return str(folder / BEHAVIOUR) if (folder / BEHAVIOUR).is_dir() else str(folder)
 
 
-def load_reweighted(folder: Path, *, slots: int) -> ReweightedPolicy:
+def load_reweighted(folder: Path, *, slots: int) -> WeightedPolicy[ActingConfig]:
     """What a Q-SFT run's checkpoint holds, to act with, on the GPU if there is one.
 
     Raises:
@@ -242,6 +186,5 @@ def load_reweighted(folder: Path, *, slots: int) -> ReweightedPolicy:
     loaded = load_pretrained(str(folder / BEHAVIOUR))
     behaviour = HuggingFacePolicy(loaded, slots=slots)
     behaviour.module.to("cuda" if torch.cuda.is_available() else "cpu")
-    return ReweightedPolicy(
-        behaviour, load_twin(folder / LIKELIHOOD, behaviour), settings, slots=slots
-    )
+    likelihood = load_twin(folder / LIKELIHOOD, behaviour)
+    return reweighted(behaviour, likelihood, settings, slots=slots)

@@ -1,9 +1,7 @@
 """The policy that ILQL acts with: what the data do, times exp(β · what it is worth)."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 
 import torch
@@ -13,13 +11,11 @@ from forethought.config_ilql import ValueActingConfig
 from forethought.errors import PolicyError
 from forethought.losses.support import support_mask
 from forethought.policies.actor_critic import RULED_OUT, ActorCritic
-from forethought.policies.contract import GenerationRequest, GenerationResult
-from forethought.policies.decoding import DecodeLoop
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.loading import LoadedModel, load_pretrained
+from forethought.policies.loading import load_pretrained
 from forethought.policies.reweighted import BEHAVIOUR
 from forethought.policies.value_heads import HEADS_FILE, ValueHeads, ValueModel, load_value_model
-from forethought.types import Message, Prompt
+from forethought.policies.weighted import WeightedPolicy
 
 VALUES = "values"
 """Folder of the value model, beside π_φ's, inside a saved model."""
@@ -75,76 +71,7 @@ def reads_values(values: ValueModel) -> ActorCritic:
     return ActorCritic(model, None)
 
 
-class ValueWeightedPolicy:
-    """π^ ∝ π_φ exp(β Q); satisfies `Policy`. Both models read along in one decode loop."""
-
-    def __init__(
-        self,
-        behaviour: HuggingFacePolicy,
-        values: ActorCritic,
-        acting: ValueActingConfig,
-        *,
-        slots: int,
-    ) -> None:
-        """
-        Args:
-            behaviour: π_φ, whose prompts and tokens are the policy's.
-            values: from `reads_values`.
-            slots: how many completions are generated at a time.
-        """
-        self.behaviour = behaviour
-        self._values = values
-        self._acting = acting
-        self._slots = slots
-        self._loop: DecodeLoop | None = None
-
-    @property
-    def version(self) -> int:
-        return self.behaviour.version
-
-    @property
-    def preferred_image_size(self) -> int | None:
-        """As `LoadedModel.preferred_image_size`."""
-        module, processor = self.behaviour.module, self.behaviour.processor
-        return LoadedModel(module.model, processor).preferred_image_size
-
-    @property
-    def acting(self) -> ValueActingConfig:
-        """How it acts now."""
-        return self._acting
-
-    def act_as(self, acting: ValueActingConfig) -> None:
-        """Acts otherwise from now on, with the same weights.
-
-        Raises:
-            RuntimeError: requests are still being answered.
-        """
-        if self._loop is not None and self._loop.pending:
-            raise RuntimeError(f"{self._loop.pending} requests are unanswered")
-        self._acting, self._loop = acting, None
-
-    def prompt(self, messages: Sequence[Message]) -> Prompt:
-        return self.behaviour.prompt(messages)
-
-    def submit(self, request: GenerationRequest) -> None:
-        if self._loop is None:
-            self.behaviour.module.eval()
-            self._values.eval()
-            self._loop = DecodeLoop(
-                self.behaviour.module,
-                self.behaviour.encoder,
-                slots=self._slots,
-                others=[self._values],
-                mix=partial(_mix, acting=self._acting),
-            )
-        self._loop.submit(request)
-
-    def advance(self) -> list[GenerationResult]:
-        return [] if self._loop is None else self._loop.advance()
-
-
-def _mix(logits: Sequence[Tensor], *, acting: ValueActingConfig) -> Tensor:
-    behaviour_BV, q_BV = logits
+def _weigh(behaviour_BV: Tensor, q_BV: Tensor, acting: ValueActingConfig) -> Tensor:
     return value_weighted_logits(behaviour_logits_BV=behaviour_BV, q_BV=q_BV, acting=acting)
 
 
@@ -171,7 +98,7 @@ def is_value_weighted(folder: Path) -> bool:
     return (folder / SETTINGS_FILE).is_file() and (folder / VALUES / HEADS_FILE).is_file()
 
 
-def load_value_weighted(folder: Path, *, slots: int) -> ValueWeightedPolicy:
+def load_value_weighted(folder: Path, *, slots: int) -> WeightedPolicy[ValueActingConfig]:
     """What an ILQL run's checkpoint holds, to act with, on the GPU if there is one.
 
     Raises:
@@ -181,4 +108,4 @@ def load_value_weighted(folder: Path, *, slots: int) -> ValueWeightedPolicy:
     behaviour = HuggingFacePolicy(load_pretrained(str(folder / BEHAVIOUR)), slots=slots)
     behaviour.module.to("cuda" if torch.cuda.is_available() else "cpu")
     values = reads_values(load_value_model(folder / VALUES, behaviour))
-    return ValueWeightedPolicy(behaviour, values, acting, slots=slots)
+    return WeightedPolicy(behaviour, values, acting, weigh=_weigh, slots=slots)

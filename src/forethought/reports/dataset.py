@@ -6,6 +6,7 @@ from string import Template
 
 from forethought.data.description import Description, TaskDescription
 from forethought.data.distribution import Distribution
+from forethought.reports.document import asset, document
 from forethought.reports.histograms import draw_histogram
 from forethought.reports.markup import escape
 from forethought.reports.numerals import (
@@ -18,7 +19,7 @@ from forethought.reports.numerals import (
 )
 from forethought.runs.run_folder import write_text
 
-_ASSETS = Path(__file__).with_name("assets")
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def write_dataset_page(description: Description, path: Path) -> None:
@@ -32,9 +33,9 @@ def write_dataset_page(description: Description, path: Path) -> None:
 
 def render_dataset(description: Description) -> str:
     """The page as text."""
-    return Template(_asset("dataset.html")).substitute(
-        title=escape(f"Data set of {', '.join(description.environment_ids) or 'nothing'}"),
-        style=_asset("report.css"),
+    title = f"Data set of {', '.join(description.environment_ids) or 'nothing'}"
+    body = Template(asset("dataset.html")).substitute(
+        title=escape(title),
         facts="".join(
             f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
             for name, value in _facts(description)
@@ -43,6 +44,7 @@ def render_dataset(description: Description) -> str:
         charts="".join(_figures(description.whole)),
         range=_range(description),
     )
+    return document(title=title, policy=_POLICY, body=body)
 
 
 def _facts(description: Description) -> Iterator[tuple[str, str]]:
@@ -144,7 +146,3 @@ def _range(description: Description) -> str:
             f"{short(declared.highest)} to 1."
         )
     return "".join(f'<p class="lead">{escape(line)}</p>' for line in lines)
-
-
-def _asset(name: str) -> str:
-    return (_ASSETS / name).read_text(encoding="utf-8")

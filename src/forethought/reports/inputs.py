@@ -174,8 +174,10 @@ def _read_compared(folder: RunFolder) -> Compared | None:
         return None
     first, last = stored[0], stored[-1]
     return Compared(
-        *(int(files[n].stem.split("_")[1]) for n in (first, last)),
-        *(read_shard(shards[n]) for n in (first, last)),
+        int(files[first].stem.split("_")[1]),
+        int(files[last].stem.split("_")[1]),
+        read_shard(shards[first]),
+        read_shard(shards[last]),
         read_pairs(files[last]),
     )
 

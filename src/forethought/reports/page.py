@@ -6,6 +6,7 @@ from pathlib import Path
 from string import Template
 
 from forethought.reports.curves import curves_section
+from forethought.reports.document import asset, document
 from forethought.reports.header import header_section, page_title, setup_section
 from forethought.reports.inputs import Episodes, RunRecord, read_run
 from forethought.reports.markup import embed_json, escape
@@ -17,8 +18,6 @@ from forethought.reports.static_replay import static_replay
 from forethought.reports.table import table_section
 from forethought.reports.timing import timing_section
 from forethought.runs.run_folder import RunFolder, write_text
-
-_ASSETS = Path(__file__).with_name("assets")
 
 
 def write_report(run: Path) -> Path:
@@ -38,12 +37,9 @@ def write_report(run: Path) -> Path:
 
 def render(run: RunRecord) -> str:
     """The page as text."""
-    script = _asset("report.js")
+    script = asset("report.js")
     replay, data = _replay_section(run)
-    return Template(_asset("report.html")).substitute(
-        policy=_content_policy(script),
-        title=escape(page_title(run)),
-        style=_asset("report.css"),
+    body = Template(asset("report.html")).substitute(
         header=header_section(run),
         table=table_section(run),
         curves=curves_section(run),
@@ -54,6 +50,7 @@ def render(run: RunRecord) -> str:
         data=data,
         script=script,
     )
+    return document(title=page_title(run), policy=_content_policy(script), body=body)
 
 
 def _content_policy(script: str) -> str:
@@ -75,7 +72,7 @@ def _replay_section(run: RunRecord) -> tuple[str, str]:
     if not selection.episodes:
         return f'<p class="notice">{escape(note)}</p>', embed_json(None)
     replay = make_replay(selection.episodes)
-    html = Template(_asset("replay.html")).substitute(
+    html = Template(asset("replay.html")).substitute(
         note=escape(note), static=static_replay(replay)
     )
     return html, replay.to_json()
@@ -97,7 +94,3 @@ def _what_is_shown(episodes: Episodes, selection: Selection) -> str:
         lost = counted(selection.lost, "episode was", "episodes were")
         sentences.append(f"{lost} lost to crashes or timeouts of the world.")
     return " ".join(sentences)
-
-
-def _asset(name: str) -> str:
-    return (_ASSETS / name).read_text(encoding="utf-8")

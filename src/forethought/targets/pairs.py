@@ -16,7 +16,7 @@ class Candidate(NamedTuple):
 
     environment_id: str
     task_type: str
-    index: int
+    step_index: int
     """Of the step in its episode."""
     step: Step
     score: float
@@ -26,7 +26,7 @@ class Candidate(NamedTuple):
     def question(self) -> tuple[str, str, int, str]:
         """Equal for answers that may be compared: world, kind of task, time, state (with what
         the prompt tells of the past, where it does)."""
-        return self.environment_id, self.task_type, self.index, self.step.state_key
+        return self.environment_id, self.task_type, self.step_index, self.step.state_key
 
 
 class Pair(NamedTuple):

@@ -99,8 +99,9 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                 watch = Stopwatch()
                 collected = collect(collector, config, run)
                 watch.lap("collect_s")
-                judged = judge(anchor_rewards(collected, learner), config, run)
-                samples, deviation = rescore(anchor_losses(judged, learner), learner)
+                anchor = ask_reference(collected, learner)
+                judged = judge(charge(collected, anchor, config), config, run)
+                samples, deviation = rescore(with_anchor(judged, anchor), learner)
                 watch.lap("rescore_s")
                 statistics = improve(samples, learner, iteration)
                 watch.lap("update_s")
@@ -182,28 +183,32 @@ def collect(collector: Collector, config: PPOConfig, run: Run) -> Collected:
     return everything
 
 
-def anchor_rewards(collected: Collected, learner: Learner) -> Collected:
-    """With `kl_use: reward`, every step is charged for how far its answer is from the start."""
-    policy, updater, config, run, reference = learner
-    if reference is None or config.kl_use != "reward":
-        return collected
-    steps = chain.from_iterable(trajectory.steps for trajectory in collected.trajectories)
-    samples = [to_sample(step, advantage=0.0, value_target=0.0) for step in steps]
-    logprobs = reference_logprobs(samples, policy, updater, reference, config, run)
-    return collected._replace(
-        trajectories=penalised(collected.trajectories, logprobs, config.kl_coefficient)
-    )
-
-
-def anchor_losses(samples: list[Sample], learner: Learner) -> list[Sample]:
-    """With a reference, the samples with its log-probs, for the loss and for the log."""
+def ask_reference(collected: Collected, learner: Learner) -> list[list[float]] | None:
+    """The reference's log-probs of every step's answer, in the order of trajectories and steps;
+    None where none is kept."""
     policy, updater, config, run, reference = learner
     if reference is None:
+        return None
+    steps = chain.from_iterable(trajectory.steps for trajectory in collected.trajectories)
+    samples = [to_sample(step, advantage=0.0, value_target=0.0) for step in steps]
+    return reference_logprobs(samples, policy, updater, reference, config, run)
+
+
+def charge(collected: Collected, anchor: list[list[float]] | None, config: PPOConfig) -> Collected:
+    """With `kl_use: reward`, every step is charged for how far its answer is from the start."""
+    if anchor is None or config.kl_use != "reward":
+        return collected
+    charged = penalised(collected.trajectories, anchor, config.kl_coefficient)
+    return collected._replace(trajectories=charged)
+
+
+def with_anchor(samples: list[Sample], anchor: list[list[float]] | None) -> list[Sample]:
+    """With a reference, the samples with its log-probs, for the loss and for the log."""
+    if anchor is None:
         return samples
-    known = reference_logprobs(samples, policy, updater, reference, config, run)
     return [
         sample._replace(reference_logprobs=logprobs)
-        for sample, logprobs in zip(samples, known, strict=True)
+        for sample, logprobs in zip(samples, anchor, strict=True)
     ]
 
 

@@ -8,7 +8,7 @@ larger than usual, so that different prompts get different answers.
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
@@ -55,6 +55,10 @@ TEXT = (
 """Its words are what the tokenizers know in one piece."""
 
 
+Component = Literal["vision_tower", "projector", "language_model"]
+"""Parts that may have adapters."""
+
+
 class Checkpoint(NamedTuple):
     """A folder, and what may be asked of the model in it."""
 
@@ -62,11 +66,18 @@ class Checkpoint(NamedTuple):
     folder: str
     sees: bool
     """Reads images."""
-    components: tuple[str, ...]
+    components: tuple[Component, ...]
     """The parts that may get adapters."""
 
 
 # --- tokenizers ----------------------------------------------------------------------------
+
+
+def id_of(tokenizer: PreTrainedTokenizerFast, token: str) -> int:
+    """Of a token that it knows in one piece."""
+    found = tokenizer.convert_tokens_to_ids(token)
+    assert isinstance(found, int)
+    return found
 
 
 def byte_level_tokenizer(specials: Sequence[str], **settings: Any) -> PreTrainedTokenizerFast:
@@ -204,7 +215,7 @@ def write_llava(folder: Path) -> None:
     config = LlavaConfig(
         vision_config=CLIP.to_dict(),
         text_config=LlamaConfig(**decoder_config(tokenizer)).to_dict(),
-        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        image_token_index=id_of(tokenizer, "<image>"),
         vision_feature_layer=-2,
     )
     write_model(lambda: LlavaForConditionalGeneration(config), folder)
@@ -231,7 +242,7 @@ def write_llava_next(folder: Path) -> None:
     config = LlavaNextConfig(
         vision_config=CLIP.to_dict(),
         text_config=text.to_dict(),
-        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        image_token_index=id_of(tokenizer, "<image>"),
         image_grid_pinpoints=pinpoints,
         vision_feature_layer=-2,
     )
@@ -351,14 +362,15 @@ def write_gpt2(folder: Path) -> None:
     """A base model: learned positions, no chat template, no padding token."""
     tokenizer = byte_level_tokenizer(["<|endoftext|>"], eos_token="<|endoftext|>")
     tokenizer.save_pretrained(folder)
+    end = id_of(tokenizer, "<|endoftext|>")
     config = GPT2Config(
         vocab_size=len(tokenizer),
         n_positions=256,
         n_embd=WIDTH,
         n_layer=2,
         n_head=4,
-        bos_token_id=tokenizer.eos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
+        bos_token_id=end,
+        eos_token_id=end,
         initializer_range=WIDTH**-0.5,
     )
     write_model(lambda: GPT2LMHeadModel(config), folder)
@@ -396,9 +408,9 @@ def write_mistral(folder: Path, window: int = 512) -> None:
     write_model(lambda: MistralForCausalLM(config), folder)
 
 
-VISION = ("vision_tower", "projector", "language_model")
+VISION: tuple[Component, ...] = ("vision_tower", "projector", "language_model")
 
-ARCHITECTURES: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
+ARCHITECTURES: dict[str, tuple[Callable[[Path], None], tuple[Component, ...]]] = {
     "llava": (write_llava, VISION),
     "llava_next": (write_llava_next, VISION),
     "qwen2_5_vl": (write_qwen25_vl, VISION),

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from accelerate.state import AcceleratorState
 
 from forethought.policies.actor_critic import ValueHead
 from forethought.policies.batching import Example, Rows, build_batch
@@ -26,9 +27,16 @@ def with_critic(policy: HuggingFacePolicy) -> HuggingFacePolicy:
     """Gives a policy a critic that judges at random, unlike a new one, which says 0."""
     width = policy.module.model.config.get_text_config().hidden_size
     head = ValueHead(width, generator=torch.Generator().manual_seed(0))
-    torch.nn.init.normal_(head.layers[-1].weight, generator=torch.Generator().manual_seed(1))
+    last = head.layers[-1]
+    assert isinstance(last, torch.nn.Linear)
+    torch.nn.init.normal_(last.weight, generator=torch.Generator().manual_seed(1))
     policy.module.value_head = head
     return policy
+
+
+def forget_precision() -> None:
+    """Accelerate keeps the first precision of a process."""
+    AcceleratorState._reset_state(reset_partial_state=True)  # pyright: ignore[reportPrivateUsage]
 
 
 def make_prompts(policy: HuggingFacePolicy, count: int) -> list[Prompt]:

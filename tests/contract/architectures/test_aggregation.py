@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from accelerate.state import AcceleratorState
 
 from forethought.training import ppo as loop
 from forethought.training.samples import Sample
 from tests.contract.architectures.conftest import ReadCheckpoint
+from tests.contract.architectures.helpers import forget_precision
 from tests.contract.architectures.test_training import metrics_of, ppo
 
 ONE_ROW, ONE_BATCH = 64, 8192
@@ -29,12 +30,12 @@ def shortened(sample: Sample, length: int) -> Sample:
 @pytest.fixture
 def answers_of_many_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
     """An untrained model writes to the limit: answers are cut to 1, 2, 3, … tokens."""
-    judge: Callable[..., list[Sample]] = loop.judge
-    monkeypatch.setattr(
-        loop,
-        "judge",
-        lambda *given: [shortened(s, 1 + i) for i, s in enumerate(judge(*given))],
-    )
+    sound: Callable[..., list[Sample]] = loop.judge
+
+    def judge(*given: Any) -> list[Sample]:
+        return [shortened(sample, 1 + i) for i, sample in enumerate(sound(*given))]
+
+    monkeypatch.setattr(loop, "judge", judge)
 
 
 @pytest.mark.usefixtures("answers_of_many_lengths")
@@ -44,7 +45,7 @@ def test_micro_batches_change_nothing(checkpoint_of: ReadCheckpoint, tmp_path: P
     for aggregation in ("token_mean", "sequence_mean", "sequence_sum"):
         results: list[dict[str, float]] = []
         for tokens in (ONE_ROW, ONE_BATCH):
-            AcceleratorState._reset_state(reset_partial_state=True)
+            forget_precision()
             config = ppo(
                 checkpoint_of("llama"),
                 tmp_path / f"{aggregation}_{tokens}",

@@ -1,6 +1,7 @@
 """Prompts are what the model's own processor makes of the conversation."""
 
 import logging as standard_logging
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,7 +45,7 @@ IMAGE_TOKENS["qwen3_vl"] = IMAGE_TOKENS["qwen2_5_vl"]
 
 def test_ids_equal_the_processors_own(policy: HuggingFacePolicy) -> None:
     for prompt in make_prompts(policy, 20):
-        expected = policy.processor.apply_chat_template(
+        expected: Any = policy.processor.apply_chat_template(
             [conversation_of(prompt)], tokenize=True, add_generation_prompt=True, return_dict=True
         )
         assert list(prompt.token_ids) == expected["input_ids"][0]
@@ -71,17 +72,17 @@ def test_as_many_placeholders_as_the_picture_needs(
 def test_a_placeholder_in_the_text_is_text(seeing_policy: HuggingFacePolicy) -> None:
     """A world may say `<image>`; only a picture is one."""
     tokenizer = seeing_policy.encoder.tokenizer
-    placeholder = tokenizer.convert_ids_to_tokens(seeing_policy.encoder.image_token_id)
+    placeholder_id = seeing_policy.encoder.image_token_id
+    assert placeholder_id is not None
+    placeholder = tokenizer.convert_ids_to_tokens(placeholder_id)
     image = picture(np.random.default_rng(0))
     for shown in (None, image):
         said = seeing_policy.prompt([Message("user", f"a {placeholder} b", shown)])
         unsaid = seeing_policy.prompt([Message("user", "a b", shown)])
         ids = [prompt.token_ids for prompt in (said, unsaid)]
-        assert ids[0].count(seeing_policy.encoder.image_token_id) == ids[1].count(
-            seeing_policy.encoder.image_token_id
-        )
+        assert ids[0].count(placeholder_id) == ids[1].count(placeholder_id)
         spoken = f"a {placeholder[0]} {placeholder[1:]} b"
-        assert spoken in tokenizer.decode(ids[0])
+        assert spoken in tokenizer.decode(list(ids[0]))
 
 
 def test_loading_is_silent(seeing_checkpoint: Checkpoint, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,6 +1,7 @@
 """The decode loop on every architecture: against `generate`, and against a fresh forward pass."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,10 +19,12 @@ from tests.contract.architectures.helpers import (
 
 
 @torch.inference_mode()
-def generate(policy: HuggingFacePolicy, conversation: object, limit: int) -> tuple[int, ...]:
+def generate(
+    policy: HuggingFacePolicy, conversation: list[dict[str, Any]], limit: int
+) -> tuple[int, ...]:
     """What Hugging Face makes of the conversation, from its own encoding of it."""
-    model = policy.module.model
-    inputs = policy.processor.apply_chat_template(
+    model: Any = policy.module.model
+    inputs: Any = policy.processor.apply_chat_template(
         [conversation],
         tokenize=True,
         add_generation_prompt=True,

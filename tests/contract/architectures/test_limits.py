@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -200,25 +201,29 @@ def test_a_model_that_never_stops(checkpoint_of: ReadCheckpoint, tmp_path: Path)
         load_policy(str(folder), slots=1)
 
 
+def no_config(folder: Path) -> None:
+    (folder / "config.json").unlink()
+
+
+def no_weights(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(b"\0" * 100)
+
+
+def unknown_architecture(folder: Path) -> None:
+    (folder / "config.json").write_text('{"model_type": "unheard_of"}')
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        pytest.param(lambda f: shutil.rmtree(f), "neither a folder here", id="no such folder"),
-        pytest.param(lambda f: (f / "config.json").unlink(), "cannot be loaded", id="no config"),
-        pytest.param(
-            lambda f: (f / "model.safetensors").write_bytes(b"\0" * 100),
-            "cannot be loaded",
-            id="weights overwritten",
-        ),
-        pytest.param(
-            lambda f: (f / "config.json").write_text('{"model_type": "unheard_of"}'),
-            "cannot be loaded",
-            id="unknown architecture",
-        ),
+        pytest.param(shutil.rmtree, "neither a folder here", id="no such folder"),
+        pytest.param(no_config, "cannot be loaded", id="no config"),
+        pytest.param(no_weights, "cannot be loaded", id="weights overwritten"),
+        pytest.param(unknown_architecture, "cannot be loaded", id="unknown architecture"),
     ],
 )
 def test_a_folder_that_cannot_be_loaded(
-    damage: object, message: str, checkpoint_of: ReadCheckpoint, tmp_path: Path
+    damage: Callable[[Path], object], message: str, checkpoint_of: ReadCheckpoint, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(checkpoint_of("llama").folder, tmp_path / "llama")
     damage(folder)

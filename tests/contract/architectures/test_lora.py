@@ -11,16 +11,14 @@ from forethought.policies.batching import Example
 from forethought.policies.huggingface import HuggingFacePolicy, load_policy
 from forethought.policies.loading import load_pretrained
 from forethought.policies.lora import add_lora
-from tests.contract.architectures.builders import VISION, Checkpoint
+from tests.contract.architectures.builders import VISION, Checkpoint, Component
 from tests.contract.architectures.conftest import ReadCheckpoint
 from tests.contract.architectures.helpers import load, make_prompts, score, with_critic
-
-Component = str
 
 # Linear layers per part, counted by hand: layers × matrices in each.
 DECODER = 2 * 7  # query, key, value, output; gate, up, down
 CLIP = 3 * 6  # query, key, value, output; two of the perceptron
-EXPECTED = {
+EXPECTED: dict[str, dict[Component, int]] = {
     "llava": {"vision_tower": CLIP, "projector": 2, "language_model": DECODER},
     "llava_next": {"vision_tower": CLIP, "projector": 2, "language_model": DECODER},
     # Query, key and value in one; output; gate, up, down.
@@ -79,7 +77,9 @@ def test_exactly_this_part_is_adapted_and_learns(
     assert all(".lora_A." in name or ".lora_B." in name for name in names)
     mark = dict(zip(VISION, MARKS.get(name, ("", "", "")), strict=True))[component]
     assert all(mark in path for path in names)
-    assert all(p.requires_grad for p in policy.module.value_head.parameters())
+    critic = policy.module.value_head
+    assert critic is not None
+    assert all(p.requires_grad for p in critic.parameters())
     disturb(policy)
     score(policy, [Example(prompt, (11, 12, 13)) for prompt in make_prompts(policy, 5)])
     # The last layer of a LLaVA's tower is not read, so nothing there can learn.

@@ -7,7 +7,6 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from accelerate.state import AcceleratorState
 
 from forethought.config_parts import ComputeConfig, LoraConfig, OptimizerConfig, PromptConfig
 from forethought.config_q_sft import QSFTConfig
@@ -19,6 +18,7 @@ from forethought.rollouts.world import open_world
 from forethought.runs.metrics import read_metrics
 from forethought.training.q_sft import train_q_sft
 from tests.contract.architectures.builders import Checkpoint
+from tests.contract.architectures.helpers import forget_precision
 from tests.contract.architectures.test_training import lora_of, world_of
 
 PROMPT = PromptConfig(format="action_only")
@@ -27,9 +27,9 @@ PROMPT = PromptConfig(format="action_only")
 @pytest.fixture(autouse=True)
 def fresh_accelerate() -> Iterator[None]:
     """Accelerate keeps the first precision of a process."""
-    AcceleratorState._reset_state(reset_partial_state=True)
+    forget_precision()
     yield
-    AcceleratorState._reset_state(reset_partial_state=True)
+    forget_precision()
 
 
 @pytest.mark.parametrize("has_adapters", [False, True], ids=["whole", "lora"])

@@ -49,7 +49,7 @@ def test_cut_anywhere(policy: HuggingFacePolicy, text: str) -> None:
     for length in range(len(ids) + 1):
         completion = complete(policy, ids[:length])
         assert completion.text == policy.encoder.tokenizer.decode(
-            ids[:length], skip_special_tokens=True, clean_up_tokenization_spaces=False
+            list(ids[:length]), skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
         parsed = parse_answer(completion, ["+", "-"])
         thought, action = parsed.thought_span, parsed.action_span

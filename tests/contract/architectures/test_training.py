@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accelerate.state import AcceleratorState
 from safetensors.torch import load_file
 
 from forethought.config import PPOConfig, SFTConfig
@@ -26,6 +25,7 @@ from forethought.training.ppo import train_ppo
 from forethought.training.sft import train_sft
 from tests.contract.architectures.builders import Checkpoint
 from tests.contract.architectures.conftest import ReadCheckpoint
+from tests.contract.architectures.helpers import forget_precision
 
 OPTIMIZER = OptimizerConfig(learning_rate=3e-3, schedule="constant")
 
@@ -33,9 +33,9 @@ OPTIMIZER = OptimizerConfig(learning_rate=3e-3, schedule="constant")
 @pytest.fixture(autouse=True)
 def fresh_accelerate() -> Iterator[None]:
     """Accelerate keeps the first precision of a process; each of these runs has its own."""
-    AcceleratorState._reset_state(reset_partial_state=True)
+    forget_precision()
     yield
-    AcceleratorState._reset_state(reset_partial_state=True)
+    forget_precision()
 
 
 def world_of(checkpoint: Checkpoint) -> EnvironmentConfig:

@@ -14,6 +14,11 @@ PPO = (
     "--checkpoint-every 1 --compute.threads 1"
 )
 """Three iterations of one update, each with a checkpoint."""
+VALUES = (
+    "--environment.id Bandit --epochs 2 --batch-size 8 --target-rate 0.5 --acting.beta 200 "
+    "--optimizer.learning-rate 3e-3 --compute.threads 1"
+)
+"""Of `train q-sft` and `train ilql`: twelve updates, behind which values weigh much."""
 
 
 class Outcome(NamedTuple):

@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from forethought.policies.huggingface import load_policy
+from forethought.cli.models import find_source
+from forethought.cli.serve import Serve, load_served
+from forethought.policies.reweighted import acting_model
 from forethought.rollouts.store import read_shards
-from forethought.runs.sources import model_source
+from forethought.serving.admission import Limits
 from forethought.serving.engine import Engine
-from forethought.serving.server import Limits, serving
+from forethought.serving.server import serving
 from forethought.types import Trajectory
 from tests.unit.cli.terminal import Type
 
@@ -28,8 +30,8 @@ LIMITS = Limits(request_bytes=2**20, concurrency=64, timeout_s=60.0, max_new_tok
 def served(run: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     """The run behind the address that OPENAI_BASE_URL names, as `player`."""
     torch.set_num_threads(1)
-    policy = load_policy(model_source(str(run)), slots=4)
-    engine = Engine(policy, policy.require_room, seed=0)
+    policy, check = load_served(Serve(str(run), slots=4), Path(find_source(str(run)).model))
+    engine = Engine(policy, check, seed=0)
     with serving(engine, model="player", host="127.0.0.1", port=0, limits=LIMITS) as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -68,6 +70,18 @@ def test_greedy_answers_are_the_same_behind_the_protocol(
     own, api = evaluated
     for name in ("success_rate", "mean_return", "invalid_rate", "mean_episode_steps"):
         assert own[name] == api[name]
+
+
+def test_a_run_with_values_answers_by_them(
+    type_: Type, valued_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind the protocol as at home; otherwise than the behaviour that the values weigh."""
+    behaviour = acting_model(Path(find_source(str(valued_run)).model))
+    how = "--episodes 6 --max-new-tokens 16 --temperature 0 --environment.id Bandit --threads 1"
+    with served(valued_run, monkeypatch):
+        for player, folder in ((valued_run, "own"), ("api:player", "api"), (behaviour, "alone")):
+            assert type_(f"collect --policy {player} {how} --output {folder}").code == 0
+    assert said("api") == said("own") != said("alone")
 
 
 def test_equal_seeds_give_equal_samples(

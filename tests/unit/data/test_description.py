@@ -1,7 +1,9 @@
 """What `describe` counts, by hand."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from forethought.data.distribution import Distribution, Numbers
 from forethought.errors import StorageError
 from forethought.rollouts.store import read_shards, stream_shard, write_shard
 from forethought.targets.reward_map import RewardMap, write_reward_map
-from forethought.types import EnvironmentFailure, Message, Prompt
+from forethought.types import EnvironmentFailure, Message, Prompt, Trajectory
 from tests.unit.data.builders import (
     INVALID,
     CountedGroups,
@@ -172,10 +174,12 @@ def test_a_trajectory_that_is_out_of_order_is_refused(
 ) -> None:
     from forethought.rollouts import store
 
-    real = store.to_table
-    monkeypatch.setattr(
-        store, "to_table", lambda numbered, p: real([(n + n // 2, t) for n, t in numbered], p)
-    )
+    sound = store.to_table
+
+    def out_of_order(numbered: Sequence[tuple[int, Trajectory]], pictures: Any) -> Any:
+        return sound([(n + n // 2, trajectory) for n, trajectory in numbered], pictures)
+
+    monkeypatch.setattr(store, "to_table", out_of_order)
     path = tmp_path / "a.parquet"
     write_shard(path, [make_trajectory(0.0) for _ in range(3)])  # Numbered 0, 1, 3.
     with pytest.raises(StorageError, match="trajectory 2 is missing, 3 is here"):

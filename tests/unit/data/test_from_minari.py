@@ -40,6 +40,15 @@ class Dataset:
         return iter(self.episodes)
 
 
+def found(dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever name is asked for."""
+
+    def load(_: str) -> Dataset:
+        return dataset
+
+    monkeypatch.setattr(from_minari, "_load", load)
+
+
 @pytest.mark.parametrize(
     ("space", "observations", "said"),
     [
@@ -58,7 +67,7 @@ def test_what_can_be_said_is_said(
     monkeypatch: pytest.MonkeyPatch, space: Any, observations: Any, said: str
 ) -> None:
     dataset = Dataset(space, spaces.Discrete(3), [Episode(observations, np.array([2, 0]))])
-    monkeypatch.setattr(from_minari, "_load", lambda _: dataset)
+    found(dataset, monkeypatch)
     (trajectory,) = read_minari("toy/x-v0")
     first, second = trajectory.steps
     assert second.prompt.messages[0].text == said
@@ -77,7 +86,7 @@ def test_what_can_be_said_is_said(
 def test_vectors_of_numbers_are_refused(monkeypatch: pytest.MonkeyPatch, which: str) -> None:
     box, few = spaces.Box(-1, 1, (3,)), spaces.Discrete(3)
     dataset = Dataset(box, few, []) if which == "observation" else Dataset(few, box, [])
-    monkeypatch.setattr(from_minari, "_load", lambda _: dataset)
+    found(dataset, monkeypatch)
     with pytest.raises(StorageError, match=f"toy/x-v0: its {which}s are Box"):
         next(read_minari("toy/x-v0"))
 

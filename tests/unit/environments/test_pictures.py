@@ -107,6 +107,6 @@ def test_every_further_card_changes_the_picture(size: int, cards: int) -> None:
 def test_a_face_down_card_hides_its_rank(size: int) -> None:
     hidden = [blackjack_picture(size, (Card(10, 0), Card(r, 1)), HAND, True) for r in (2, 9)]
     shown = [blackjack_picture(size, (Card(10, 0), Card(r, 1)), HAND, False) for r in (2, 9)]
-    assert np.array_equal(*hidden)
-    assert not np.array_equal(*shown)
+    assert np.array_equal(hidden[0], hidden[1])
+    assert not np.array_equal(shown[0], shown[1])
     assert not np.array_equal(hidden[0], shown[0])

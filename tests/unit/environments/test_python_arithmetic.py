@@ -40,9 +40,10 @@ def oracle(node: ast.AST) -> int | float | None:
         return None
     try:
         if isinstance(node.op, ast.Pow):
-            large = abs(left) > 1 and right > 0 and left.__class__ is right.__class__ is int
-            if large and left.bit_length() * right > 2 * MAX_BITS:
-                return None
+            if isinstance(left, int) and isinstance(right, int) and abs(left) > 1 and right > 0:
+                bits = left.bit_length() * right
+                if bits > 2 * MAX_BITS:
+                    return None
             value = left**right
         else:
             value = OPERATIONS[type(node.op)](left, right)

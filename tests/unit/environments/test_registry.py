@@ -7,6 +7,7 @@ from pathlib import Path
 
 import gymnasium
 import pytest
+from gymnasium.envs import registration
 
 from forethought.environments import (
     EnvironmentSpec,
@@ -63,9 +64,9 @@ def test_your_own_world_needs_no_registration(monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture
 def scratch_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets a test register worlds that nobody else sees."""
-    monkeypatch.setattr(registry, "_specs", dict(registry._specs))
-    monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
-    monkeypatch.setattr(gymnasium, "registry", gymnasium.envs.registration.registry)
+    monkeypatch.setattr(registry, "_specs", dict(vars(registry)["_specs"]))
+    monkeypatch.setattr(registration, "registry", dict(gymnasium.registry))
+    monkeypatch.setattr(gymnasium, "registry", registration.registry)
 
 
 def spec_of_a_stranger(entry_point: str = "nowhere:World") -> EnvironmentSpec:

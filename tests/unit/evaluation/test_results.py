@@ -67,7 +67,8 @@ def test_a_row_by_hand() -> None:
     assert row.mean_episode_steps == 2.0
     assert row.mean_completion_tokens == pytest.approx(20 / 6)
     assert (row.episodes, row.failures) == (3, 0)
-    assert row.measures == (Measure("progress", pytest.approx(2.5 / 3)),)
+    (progress,) = row.measures
+    assert (progress.name, progress.value) == ("progress", pytest.approx(2.5 / 3))
 
 
 def test_a_failed_episode_is_counted_apart_and_nowhere_else() -> None:

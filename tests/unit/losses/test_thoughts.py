@@ -1,6 +1,7 @@
 """Thought-scaled log-probs by hand: one row [thought, thought, action, padding]."""
 
 import math
+from collections.abc import Callable
 from math import exp
 
 import pytest
@@ -149,7 +150,9 @@ def test_same_weight_on_both_sides_of_the_ratio(thought_weight: float, ratio: fl
     ],
 )
 @pytest.mark.parametrize("function", [thought_scaled_logprobs, sequence_logprob])
-def test_refused(function, override: dict[str, object], message: str) -> None:
+def test_refused(
+    function: Callable[..., torch.Tensor], override: dict[str, object], message: str
+) -> None:
     good = {
         "logprobs_BT": torch.zeros(1, 4),
         "thought_mask_BT": THOUGHTS,

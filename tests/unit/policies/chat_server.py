@@ -88,7 +88,7 @@ def chat_server() -> Generator[ChatServer]:
             self.end_headers()
             self.wfile.write(what.body)
 
-        def log_message(self, *_: object) -> None: ...
+        def log_message(self, format: str, *args: object) -> None: ...
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

@@ -32,7 +32,9 @@ def tiny() -> tuple[ActorCritic, Encoder]:
             if parameter.ndim > 1:
                 parameter.mul_(1.5)
     head = ValueHead(128, generator=torch.Generator().manual_seed(0))
-    torch.nn.init.normal_(head.layers[-1].weight, generator=torch.Generator().manual_seed(1))
+    last = head.layers[-1]
+    assert isinstance(last, torch.nn.Linear)
+    torch.nn.init.normal_(last.weight, generator=torch.Generator().manual_seed(1))
     return ActorCritic(model, head).eval(), Encoder(model, processor)
 
 

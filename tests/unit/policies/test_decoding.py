@@ -1,5 +1,7 @@
 """The decode loop against Hugging Face `generate` and against a fresh forward pass."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -40,17 +42,18 @@ def test_greedy_equals_generate_on_100_prompts_of_unequal_length_with_images(
     tiny: Tiny, make_prompts: MakePrompts
 ) -> None:
     module, encoder = tiny
+    model: Any = module.model
     prompts = make_prompts(100)
     limits = limits_for(prompts)
     results = answer(tiny, prompts, slots=16, temperature=0.0, limits=limits)
     for key, (prompt, limit) in enumerate(zip(prompts, limits, strict=True)):
         ids = torch.tensor([prompt.token_ids])
-        expected = module.model.generate(
+        expected = model.generate(
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
             max_new_tokens=limit,
             do_sample=False,
-            suppress_tokens=[module.model.config.image_token_id],
+            suppress_tokens=[model.config.image_token_id],
             **encoder.image_inputs(prompt.images),
         )[0, len(prompt.token_ids) :]
         assert results[key].completion.token_ids == tuple(expected.tolist())
@@ -122,7 +125,7 @@ def test_finish_reason_and_text(tiny: Tiny, make_prompts: MakePrompts) -> None:
         assert (completion.finish_reason is FinishReason.STOP) == stopped
         assert not any(token in tiny[1].stop_ids for token in completion.token_ids[:-1])
         assert completion.text == tiny[1].tokenizer.decode(
-            completion.token_ids, skip_special_tokens=True
+            list(completion.token_ids), skip_special_tokens=True
         )
 
 

@@ -119,12 +119,14 @@ def test_cut_within_a_character() -> None:
 def test_a_first_word_loses_its_space_and_later_ones_keep_it() -> None:
     tokenizer = byte_fallback()
     ids = tokenizer.convert_tokens_to_ids(["▁so", "▁move", "▁so"])
+    assert isinstance(ids, list)
     assert pieces_of(read(tokenizer, ids)) == ["so", " move", " so"]
 
 
 def test_special_tokens_have_no_text() -> None:
     tokenizer = byte_level()
     stop = tokenizer.eos_token_id
+    assert isinstance(stop, int)
     ids = [stop, *tokenizer.encode("so", add_special_tokens=False), stop, stop]
     assert pieces_of(read(tokenizer, ids)) == ["", "so", "", ""]
 

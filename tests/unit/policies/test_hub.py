@@ -24,7 +24,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[list[str]]
             self.send_header("X-Error-Code", answers[0])
             self.end_headers()
 
-        def log_message(self, *_: object) -> None: ...
+        def log_message(self, format: str, *args: object) -> None: ...
 
     server = HTTPServer(("127.0.0.1", 0), Hub)
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})

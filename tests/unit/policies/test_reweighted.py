@@ -13,18 +13,18 @@ import torch
 from forethought.config_q_sft import ActingConfig, SupportConfig
 from forethought.errors import PolicyError
 from forethought.policies.actor_critic import ActorCritic
-from forethought.policies.contract import GenerationRequest, GenerationResult
+from forethought.policies.contract import GenerationRequest, GenerationResult, Policy
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.policies.reweighted import (
     BEHAVIOUR,
     LIKELIHOOD,
-    ReweightedPolicy,
     Settings,
     Twin,
     acting_model,
     is_reweighted,
     load_reweighted,
     load_twin,
+    reweighted,
     reweighted_logits,
     twin_of,
 )
@@ -119,9 +119,7 @@ def prompts_of(policy: HuggingFacePolicy) -> list[Prompt]:
     return [policy.prompt([Message("user", text)]) for text in texts]
 
 
-def answers(
-    policy: HuggingFacePolicy | ReweightedPolicy, prompts: list[Prompt], temperature: float
-) -> list[GenerationResult]:
+def answers(policy: Policy, prompts: list[Prompt], temperature: float) -> list[GenerationResult]:
     for key, prompt in enumerate(prompts):
         policy.submit(GenerationRequest(key, prompt, 50 + key, 8, temperature))
     results: dict[int, GenerationResult] = {}
@@ -136,7 +134,7 @@ def test_beta_zero_is_the_behaviour_policy(
 ) -> None:
     behaviour, likelihood = pair
     settings = Settings(ActingConfig(beta=0.0), SupportConfig())
-    policy = ReweightedPolicy(behaviour, likelihood, settings, slots=4)
+    policy = reweighted(behaviour, likelihood, settings, slots=4)
     prompts = prompts_of(behaviour)
     expected = answers(behaviour, prompts, temperature)
     found = answers(policy, prompts, temperature)
@@ -152,7 +150,7 @@ def test_sampled_log_probs_equal_fresh_forward_passes(
     """Through both caches, row by row, against each prefix by itself."""
     behaviour, likelihood = pair
     settings = Settings(ActingConfig(beta=6.0), SupportConfig())
-    policy = ReweightedPolicy(behaviour, likelihood, settings, slots=4)
+    policy = reweighted(behaviour, likelihood, settings, slots=4)
     prompts = prompts_of(behaviour)
     for prompt, result in zip(prompts, answers(policy, prompts, temperature), strict=True):
         ids = result.completion.token_ids
@@ -176,7 +174,7 @@ def fresh(module: ActorCritic, ids: tuple[int, ...]) -> torch.Tensor:
 
 def test_more_beta_more_worth(pair: tuple[HuggingFacePolicy, Twin]) -> None:
     behaviour, likelihood = pair
-    policy = ReweightedPolicy(
+    policy = reweighted(
         behaviour, likelihood, Settings(ActingConfig(beta=0.0), SupportConfig()), slots=4
     )
     prompts = prompts_of(behaviour)
@@ -215,7 +213,7 @@ def test_saved_and_loaded(pair: tuple[HuggingFacePolicy, Twin], tmp_path: Path) 
     assert is_reweighted(tmp_path)
     loaded = load_reweighted(tmp_path, slots=4)
     assert loaded.acting == settings.acting
-    policy = ReweightedPolicy(behaviour, likelihood, settings, slots=4)
+    policy = reweighted(behaviour, likelihood, settings, slots=4)
     prompts = prompts_of(behaviour)
     expected = [r.completion.token_ids for r in answers(policy, prompts, 1.0)]
     assert [r.completion.token_ids for r in answers(loaded, prompts, 1.0)] == expected

@@ -9,14 +9,13 @@ import torch
 from forethought.config_ilql import ValueActingConfig
 from forethought.errors import PolicyError
 from forethought.policies.actor_critic import ActorCritic
-from forethought.policies.contract import GenerationRequest, GenerationResult
+from forethought.policies.contract import GenerationRequest, GenerationResult, Policy
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.policies.reweighted import BEHAVIOUR, acting_model, twin_of
 from forethought.policies.tiny import TinySize, make_tiny
 from forethought.policies.value_heads import HEADS_FILE, ValueModel, load_value_model, new_heads
 from forethought.policies.value_weighted import (
     VALUES,
-    ValueWeightedPolicy,
     is_value_weighted,
     load_acting,
     load_value_weighted,
@@ -85,9 +84,7 @@ def prompts_of(policy: HuggingFacePolicy) -> list[Prompt]:
     return [policy.prompt([Message("user", text)]) for text in texts]
 
 
-def answers(
-    policy: HuggingFacePolicy | ValueWeightedPolicy, prompts: list[Prompt], temperature: float
-) -> list[GenerationResult]:
+def answers(policy: Policy, prompts: list[Prompt], temperature: float) -> list[GenerationResult]:
     for key, prompt in enumerate(prompts):
         policy.submit(GenerationRequest(key, prompt, 50 + key, 6, temperature))
     results: dict[int, GenerationResult] = {}

@@ -1,6 +1,7 @@
 """Charts as drawings inside a page: their own names, the page's colours, the same every time."""
 
 import re
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -86,7 +87,7 @@ def test_text_in_a_chart_is_text() -> None:
     ],
 )
 def test_the_vertical_axis(
-    values: list[float], options: dict[str, object], expected: list[str] | None
+    values: list[float], options: dict[str, Any], expected: list[str] | None
 ) -> None:
     shown = ticks(chart(Curve(np.array([1.0, 2.0]), np.array(values)), **options))
     shown = [label.replace("\u202f", " ") for label in shown]

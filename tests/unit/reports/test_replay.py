@@ -99,7 +99,8 @@ def test_a_position_of_chess_is_drawn_for_people() -> None:
         episode(replace(step(), state_key=fen), replace(step(last=True), state_key=fen))
     )
     first, second = replay.episodes[0].steps
-    assert first.diagram == second.diagram is not None
+    assert first.diagram is not None
+    assert first.diagram == second.diagram
     assert replay.texts[first.diagram].splitlines()[7:] == [
         "1 ♔ · · · · · · ♚",
         "  a b c d e f g h",

@@ -10,8 +10,9 @@ from forethought.policies.api_http import Endpoint
 from forethought.policies.contract import GenerationRequest, Policy
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.policies.tiny import TinySize, make_tiny
+from forethought.serving.admission import Limits
 from forethought.serving.engine import Engine
-from forethought.serving.server import Limits, serving
+from forethought.serving.server import serving
 from forethought.types import Completion, Message
 
 WORDS = ["move", "current", "number", "to", "target", "answer", "thoughts", "smaller", "so"]

@@ -15,8 +15,9 @@ import pytest
 
 from forethought.policies.chat_messages import write_messages
 from forethought.policies.chat_protocol import read_answer
+from forethought.serving.admission import Limits
 from forethought.serving.engine import Engine
-from forethought.serving.server import Limits, serving
+from forethought.serving.server import serving
 from forethought.types import Message
 from tests.unit.serving.policy import EchoPolicy, at_most_ten_tokens
 

@@ -27,6 +27,7 @@ class Did(NamedTuple):
     """The text, where it is more than the action."""
     logprobs: tuple[float, ...] = ()
     """Of as many tokens."""
+    value: float | None = None
 
 
 def trajectory(
@@ -56,7 +57,7 @@ def _step(did: Did) -> Step:
         reward=did.reward,
         terminated=False,
         truncated=False,
-        value=None,
+        value=did.value,
         policy_version=0,
         state_key=did.state,
         duration_s=0.0,

@@ -5,51 +5,18 @@ from dataclasses import replace
 import pytest
 
 from forethought.targets.groups import GroupEstimator, episode_return, group_advantages
-from forethought.types import (
-    Completion,
-    EnvironmentFailure,
-    FinishReason,
-    ParsedAction,
-    Prompt,
-    Span,
-    Step,
-    Trajectory,
-)
+from forethought.types import EnvironmentFailure, Trajectory
+from tests.unit.targets.builders import Did, trajectory
 
 
-def episode(
-    *rewards: float, seed: int = 7, states: str = "abc", truncated: bool = False
-) -> Trajectory:
-    """A whole episode: terminated by the world, or truncated by a limit."""
-    steps = [
-        Step(
-            prompt=Prompt(messages=(), token_ids=(1,)),
-            completion=Completion((2,), (-0.1,), (0,), "+", FinishReason.STOP, temperature=1.0),
-            action=ParsedAction("+", True, None, thought_span=Span(0, 0), action_span=Span(0, 1)),
-            reward=reward,
-            terminated=not truncated and t == len(rewards) - 1,
-            truncated=truncated and t == len(rewards) - 1,
-            value=None,
-            policy_version=0,
-            state_key=states[t],
-            duration_s=0.0,
-        )
-        for t, reward in enumerate(rewards)
-    ]
-    return Trajectory(
-        environment_id="bandit",
-        seed=seed,
-        task_type="",
-        first_step=0,
-        steps=tuple(steps),
-        bootstrap_value=None,
-        success=False,
-        measures=(),
-    )
+def episode(*rewards: float, seed: int = 7, ends: str = "terminated") -> Trajectory:
+    """A whole episode, through the states a, b, c."""
+    did = [Did("+", state, reward) for state, reward in zip("abc", rewards, strict=False)]
+    return trajectory(*did, seed=seed, ends=ends)
 
 
-FAILED = replace(episode(seed=7), failure=EnvironmentFailure.CRASH)
-UNFINISHED = replace(episode(1.0, 0.0), steps=episode(1.0, 0.0).steps[:1])
+FAILED = replace(episode(0.0), steps=(), failure=EnvironmentFailure.CRASH)
+UNFINISHED = episode(1.0, ends="")
 
 
 def advantages_of(
@@ -114,7 +81,7 @@ def test_the_steps_weight_arrives() -> None:
 
 @pytest.mark.parametrize("estimator", ["rloo", "grpo", "dr_grpo", "gigpo"])
 def test_a_truncated_episode_is_worth_what_it_earned(estimator: GroupEstimator) -> None:
-    cut = advantages_of(episode(1.0, 3.0, truncated=True), episode(2.0), estimator=estimator)
+    cut = advantages_of(episode(1.0, 3.0, ends="truncated"), episode(2.0), estimator=estimator)
     assert cut == advantages_of(episode(1.0, 3.0), episode(2.0), estimator=estimator)
 
 
@@ -146,12 +113,12 @@ def test_a_group_of_failures() -> None:
     ],
 )
 def test_not_a_whole_episode(wrong: Trajectory, message: str) -> None:
-    with pytest.raises(ValueError, match=f"bandit, seed 7.*{message}"):
+    with pytest.raises(ValueError, match=f"World, seed 7.*{message}"):
         advantages_of(wrong, episode(1.0))
 
 
 def test_a_group_of_one_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"bandit, seed 8: .* at least 2 episodes, got 1"):
+    with pytest.raises(ValueError, match=r"World, seed 8: .* at least 2 episodes, got 1"):
         advantages_of(episode(1.0), episode(1.0), episode(1.0, seed=8))
 
 

@@ -96,12 +96,12 @@ def test_two_trajectories_that_meet() -> None:
     ]
     (pair,) = make_pairs(met, margin=0.0, most_per_state=4)
     assert (pair.winner.step.action.action, pair.loser.step.action.action) == ("b", "c")
-    assert (pair.winner.index, pair.margin) == (1, 5.0)
+    assert (pair.winner.step_index, pair.margin) == (1, 5.0)
 
 
 def test_a_trajectory_from_the_middle_counts_its_steps_from_there() -> None:
     late = trajectory(Did("a"), Did("b"), first_step=3)
-    assert [candidate.index for candidate in candidates_of(late, np.zeros(2))] == [3, 4]
+    assert [candidate.step_index for candidate in candidates_of(late, np.zeros(2))] == [3, 4]
 
 
 def test_refused() -> None:

@@ -22,7 +22,7 @@ from forethought.targets.reward_map import (
     write_reward_map,
 )
 from forethought.types import EnvironmentFailure
-from tests.unit.targets.test_trajectory_advantages import CUT, STEPS, ending
+from tests.unit.targets.test_trajectory_advantages import CUT, ending
 
 ENDED = ending(terminated=True, truncated=False, bootstrap_value=None)
 WORDLE = RewardMap(lowest=-6.0, highest=0.0)
@@ -83,14 +83,14 @@ def test_out_of_range_is_refused_by_name(
     if message is None:
         require_in_range(ENDED, reward_map, gamma=0.9, name="shard, trajectory 4")
         return
-    with pytest.raises(ConfigError, match=rf"shard, trajectory 4 \(bandit, seed 7\).*{message}"):
+    with pytest.raises(ConfigError, match=rf"shard, trajectory 4 \(World, seed 7\).*{message}"):
         require_in_range(ENDED, reward_map, gamma=0.9, name="shard, trajectory 4")
 
 
 def test_what_follows_a_cut_counts() -> None:
     with pytest.raises(ConfigError, match=r"from step 0 on is 6\.994"):
         require_in_range(CUT, RewardMap(0.0, 6.5), gamma=0.9, name="one")
-    nothing = replace(CUT, steps=STEPS, bootstrap_value=None)
+    nothing = replace(CUT, bootstrap_value=None)
     require_in_range(nothing, RewardMap(0.0, 6.5), gamma=0.9, name="one")
 
 

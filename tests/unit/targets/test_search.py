@@ -38,7 +38,7 @@ def tree(*, width: int = 2, exploration: float = 1.0) -> SearchTree:
 
 
 def values(of: SearchTree) -> dict[tuple[int, str], float]:
-    return {(c.index, c.step.action.action): c.score for c in of.candidates()}
+    return {(c.step_index, c.step.action.action): c.score for c in of.candidates()}
 
 
 def selected(of: SearchTree) -> tuple[str, ...]:

@@ -5,54 +5,30 @@ from dataclasses import replace
 import pytest
 
 from forethought.targets.gae import trajectory_advantages
-from forethought.types import (
-    Completion,
-    EnvironmentFailure,
-    FinishReason,
-    ParsedAction,
-    Prompt,
-    Span,
-    Step,
-    Trajectory,
-)
-
-
-def step(reward: float, value: float | None) -> Step:
-    return Step(
-        prompt=Prompt(messages=(), token_ids=(1,)),
-        completion=Completion((2,), (-0.1,), (0,), "+", FinishReason.STOP, temperature=1.0),
-        action=ParsedAction("+", True, None, thought_span=Span(0, 0), action_span=Span(0, 1)),
-        reward=reward,
-        terminated=False,
-        truncated=False,
-        value=value,
-        policy_version=0,
-        state_key="",
-        duration_s=0.0,
-    )
-
+from forethought.types import EnvironmentFailure, Trajectory
+from tests.unit.targets.builders import Did, trajectory
 
 # The three steps that test_gae.py works out by hand.
-STEPS = (step(1.0, 2.0), step(0.0, 4.0), step(2.0, 1.0))
-CUT = Trajectory(
-    environment_id="bandit",
-    seed=7,
-    task_type="",
-    first_step=0,
-    steps=STEPS,
+CUT = replace(
+    trajectory(
+        Did("+", reward=1.0, value=2.0),
+        Did("+", reward=0.0, value=4.0),
+        Did("+", reward=2.0, value=1.0),
+        seed=7,
+        ends="",
+    ),
     bootstrap_value=6.0,
-    success=False,
-    measures=(),
 )
+FIRST, SECOND, LAST = CUT.steps
 
 
 def ending(*, terminated: bool, truncated: bool, bootstrap_value: float | None) -> Trajectory:
-    last = replace(STEPS[-1], terminated=terminated, truncated=truncated)
-    return replace(CUT, steps=(*STEPS[:-1], last), bootstrap_value=bootstrap_value)
+    last = replace(LAST, terminated=terminated, truncated=truncated)
+    return replace(CUT, steps=(FIRST, SECOND, last), bootstrap_value=bootstrap_value)
 
 
 @pytest.mark.parametrize(
-    ("trajectory", "advantages", "returns"),
+    ("played", "advantages", "returns"),
     [
         pytest.param(
             ending(terminated=True, truncated=False, bootstrap_value=None),
@@ -80,14 +56,14 @@ def ending(*, terminated: bool, truncated: bool, bootstrap_value: float | None) 
         ),
     ],
 )
-def test_end(trajectory: Trajectory, advantages: list[float], returns: list[float]) -> None:
-    result = trajectory_advantages(trajectory, gamma=0.5, gae_lambda=0.8)
+def test_end(played: Trajectory, advantages: list[float], returns: list[float]) -> None:
+    result = trajectory_advantages(played, gamma=0.5, gae_lambda=0.8)
     assert result.advantages_T.tolist() == pytest.approx(advantages)
     assert result.returns_T.tolist() == pytest.approx(returns)
 
 
 @pytest.mark.parametrize(
-    ("trajectory", "message"),
+    ("played", "message"),
     [
         pytest.param(
             ending(terminated=True, truncated=False, bootstrap_value=6.0),
@@ -100,27 +76,27 @@ def test_end(trajectory: Trajectory, advantages: list[float], returns: list[floa
             id="truncated without the value that follows",
         ),
         pytest.param(replace(CUT, bootstrap_value=None), "truncated or cut", id="cut without it"),
-        pytest.param(replace(CUT, steps=()), "bandit, seed 7: .* one step", id="no steps"),
+        pytest.param(replace(CUT, steps=()), "World, seed 7: .* one step", id="no steps"),
         pytest.param(
             replace(CUT, failure=EnvironmentFailure.CRASH), "a crash is not", id="crashed episode"
         ),
         pytest.param(
-            replace(CUT, steps=(STEPS[0], replace(STEPS[1], terminated=True), STEPS[2])),
+            replace(CUT, steps=(FIRST, replace(SECOND, terminated=True), LAST)),
             "steps after its end",
             id="terminated in the middle",
         ),
         pytest.param(
-            replace(CUT, steps=(replace(STEPS[0], truncated=True), *STEPS[1:])),
+            replace(CUT, steps=(replace(FIRST, truncated=True), SECOND, LAST)),
             "steps after its end",
             id="truncated in the middle",
         ),
         pytest.param(
-            replace(CUT, steps=(STEPS[0], step(0.0, None), STEPS[2])),
+            replace(CUT, steps=(FIRST, replace(SECOND, value=None), LAST)),
             "got 2 for 3 steps",
             id="a step that no critic saw",
         ),
     ],
 )
-def test_refused(trajectory: Trajectory, message: str) -> None:
+def test_refused(played: Trajectory, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        trajectory_advantages(trajectory, gamma=0.5, gae_lambda=0.8)
+        trajectory_advantages(played, gamma=0.5, gae_lambda=0.8)

@@ -1,13 +1,21 @@
-"""What an answer's distance from the start costs, by hand; and what the settings refuse."""
+"""What an answer's distance from the start costs, by hand; who is asked for it, and how often;
+and what the settings refuse."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
 
+import numpy as np
 import pytest
 
-from forethought.config import PPOConfig
+from forethought.config import PPOConfig, RolloutConfig
+from forethought.config_parts import ComputeConfig
 from forethought.errors import ConfigError
+from forethought.training import ppo
 from forethought.training.anchor import penalised
 from tests.unit.targets.builders import Did, trajectory
+from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 
 
 def test_every_step_is_charged_for_its_own_answer() -> None:
@@ -30,3 +38,54 @@ def test_every_step_is_charged_for_its_own_answer() -> None:
 def test_refused(coefficient: float) -> None:
     with pytest.raises(ConfigError, match=r"kl_coefficient is .* — expected 0 or more"):
         replace(PPOConfig(), kl_coefficient=coefficient)
+
+
+@pytest.mark.parametrize("use", ["loss", "reward"])
+def test_the_reference_is_asked_once_an_iteration_and_its_answers_reach_the_samples(
+    use: Literal["loss", "reward"],
+    small_model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two iterations of eight steps; a made-up reference that knows every token by its place."""
+    asked: list[int] = []
+    charged: list[float] = []
+    sound_judge, sound_improve = ppo.judge, ppo.improve
+
+    def known(samples: Sequence[ppo.Sample], *_: object) -> list[list[float]]:
+        asked.append(len(samples))
+        return [
+            [-float(number + place) for place in range(len(sample.old_logprobs))]
+            for number, sample in enumerate(samples)
+        ]
+
+    def judge(collected: Any, *others: Any) -> list[ppo.Sample]:
+        steps = [step for one in collected.trajectories for step in one.steps]
+        charged.append(float(np.mean([step.reward for step in steps])))
+        return sound_judge(collected, *others)
+
+    def improve(samples: Sequence[ppo.Sample], *others: Any) -> ppo.Statistics:
+        assert [sample.reference_logprobs for sample in samples] == known(samples)
+        asked.pop()
+        return sound_improve(samples, *others)
+
+    monkeypatch.setattr(ppo, "reference_logprobs", known)
+    monkeypatch.setattr(ppo, "judge", judge)
+    monkeypatch.setattr(ppo, "improve", improve)
+    config = PPOConfig(
+        model=str(small_model),
+        output=str(tmp_path / "run"),
+        total_steps=16,
+        kl_coefficient=1.0,
+        kl_use=use,
+        batch_size=8,
+        epochs=1,
+        rollout=RolloutConfig(slots=4, steps_per_iteration=8, max_new_tokens=8, temperature=1.0),
+        environment=CROSSING,
+        prompt=ACTION_ONLY,
+        compute=ComputeConfig(threads=1),
+    )
+    ppo.train_ppo(config)
+    assert asked == [8, 8]
+    # Answers that the reference finds very unlikely cost much.
+    assert [reward < -10.0 for reward in charged] == [use == "reward"] * 2

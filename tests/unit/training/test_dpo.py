@@ -2,8 +2,10 @@
 
 import math
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import torch
@@ -27,7 +29,7 @@ from forethought.rollouts.world import open_world
 from forethought.runs.metrics import read_metrics
 from forethought.targets.pairs import Pair, candidates_of, make_pairs
 from forethought.targets.preference import trajectory_scores
-from forethought.training.dpo import train_dpo
+from forethought.training.dpo import Learner, draw, train_dpo
 from forethought.training.pair_samples import (
     PairSample,
     answers_of,
@@ -35,6 +37,7 @@ from forethought.training.pair_samples import (
     plan_pairs,
     to_pair_sample,
 )
+from forethought.training.run import Run
 
 WORLD = EnvironmentConfig("Bandit", options=("arms=3",))
 SIZE = TinySize(hidden_size=16, intermediate_size=16, layers=1, heads=2, vision_hidden_size=8)
@@ -81,6 +84,45 @@ def settings(model: Path, data: Path, output: Path) -> DPOConfig:
         optimizer=OptimizerConfig(learning_rate=1e-3, schedule="constant"),
         compute=ComputeConfig(threads=1),
     )
+
+
+class OneOf:
+    """A run in one of several processes, with so many pairs each."""
+
+    def __init__(self, process: int, *counts: int) -> None:
+        self._process, self._counts = process, counts
+
+    def gather(self, items: list[int]) -> list[int]:
+        assert items == [self._counts[self._process]]
+        return list(self._counts)
+
+    def offset(self, count: int) -> int:
+        assert count == self._counts[self._process]
+        return sum(self._counts[: self._process])
+
+
+def drawn(run: OneOf, pairs: Sequence[str], iteration: int = 0) -> list[str]:
+    """Three of all; letters stand for pairs."""
+    config = DPOConfig(pairs_per_iteration=3, batch_size=3)
+    nobody: Any = None
+    learner = Learner(nobody, nobody, nobody, config, cast(Run, run))
+    return cast(list[str], draw(cast(list[Pair], list(pairs)), learner, iteration))
+
+
+def test_at_most_so_many_pairs_are_drawn() -> None:
+    alone = OneOf(0, 8)
+    iterations = [drawn(alone, "abcdefgh", n) for n in range(20)]
+    assert all(len(set(chosen)) == 3 and chosen == sorted(chosen) for chosen in iterations)
+    assert {letter for chosen in iterations for letter in chosen} == set("abcdefgh")
+    assert drawn(alone, "abcdefgh", 7) == iterations[7]
+    assert drawn(OneOf(0, 2), "ab") == ["a", "b"]
+
+
+def test_all_processes_together_draw_as_many() -> None:
+    """The same three that one process draws of all."""
+    for n in range(20):
+        first, second = drawn(OneOf(0, 5, 3), "abcde", n), drawn(OneOf(1, 5, 3), "fgh", n)
+        assert first + second == drawn(OneOf(0, 8), "abcdefgh", n)
 
 
 def pairs_in_play() -> list[Pair]:
@@ -236,6 +278,10 @@ def test_settings_come_back_equal(tmp_path: Path) -> None:
         ({"batch_size": 257}, r"batch_size is 257 — expected 1 to pairs_per_iteration \(256\)"),
         ({"refresh_every": 0}, "refresh_every is 0 — expected 1 or more, or null"),
         ({"data": "x", "pairing": "branch"}, "pairing is 'branch' — expected matched with data"),
+        (
+            {"data": "x", "prompt": PromptConfig(return_levels=4)},
+            r"prompt\.return_levels is 4 — expected 0 with data",
+        ),
         (
             {"prompt": PromptConfig(format="action_only")},
             "objective is 'apw' — expected an objective of whole answers",

@@ -69,9 +69,20 @@ def settings(pairing: Pairing, **changes: Any) -> DPOConfig:
     return replace(config, **changes)
 
 
-def play(config: DPOConfig, iteration: int = 0) -> Gathered:
+class Counting(Alone):
+    """Remembers how many steps each round had."""
+
+    def __init__(self) -> None:
+        self.rounds: list[int] = []
+
+    def gather(self, items: list[Any]) -> list[Any]:
+        self.rounds.append(sum(items))
+        return items
+
+
+def play(config: DPOConfig, iteration: int = 0, run: Any = None) -> Gathered:
     world: World = open_world(WORLD, PromptConfig(), default_image_size=None)
-    run: Any = Alone()
+    run = run or Alone()
     policy: Any = Dice()
     with InProcessRunner(Stairs, 8) as runner:
         collectors = make_collectors(config, policy, world, runner, run, lambda _: None)
@@ -100,12 +111,21 @@ def test_pairs_are_answers_to_one_question(pairing: Pairing) -> None:
     assert gathered.pairs
     for winner, loser in gathered.pairs:
         assert winner.step.state_key == loser.step.state_key
-        assert winner.index == loser.index
+        assert winner.step_index == loser.step_index
         assert winner.step.prompt.messages[0].text == loser.step.prompt.messages[0].text
         assert winner.step.action.action != loser.step.action.action
         assert winner.score > loser.score
     assert steps_of(gathered) >= 64
     assert all(t.is_finished for t in gathered.collected.trajectories)
+
+
+@pytest.mark.parametrize("pairing", ["matched", "branch", "mcts"])
+def test_an_iteration_ends_with_the_round_that_has_its_steps(pairing: Pairing) -> None:
+    """Those of branches and searches included; all of them are kept."""
+    run = Counting()
+    gathered = play(settings(pairing), run=run)
+    assert sum(run.rounds) == steps_of(gathered)
+    assert sum(run.rounds[:-1]) < 64 <= sum(run.rounds)
 
 
 @pytest.mark.parametrize("pairing", ["branch", "mcts"])
@@ -162,7 +182,7 @@ def test_what_was_compared_can_be_found_again(pairing: Pairing, tmp_path: Path) 
         for ours, theirs in zip(place, pair, strict=True):
             trajectory = gathered.collected.trajectories[ours.trajectory]
             assert trajectory.steps[ours.step] is theirs.step
-            assert trajectory.first_step + ours.step == theirs.index
+            assert trajectory.first_step + ours.step == theirs.step_index
             assert ours.score == theirs.score
 
 

@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from forethought.config_file import dump_config, load_any_config
+from forethought.config_parts import PromptConfig
 from forethought.config_q_sft import QSFTConfig, SupportConfig
 from forethought.errors import ConfigError
 from forethought.policies.batching import Example
@@ -296,9 +297,10 @@ def test_settings_come_back_equal(q_sft_config: QSFTConfig, tmp_path: Path) -> N
         ({"gamma": 1.1}, "gamma is 1.1"),
         ({"target_rate": 0.0}, "target_rate is 0.0"),
         ({"epochs": 0.0}, "epochs is 0.0"),
+        ({"prompt": PromptConfig(return_levels=4)}, r"prompt\.return_levels is 4 — expected 0"),
     ],
 )
-def test_wrong_settings(changes: dict[str, float], message: str) -> None:
+def test_wrong_settings(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         QSFTConfig(**changes)  # type: ignore[arg-type]
 

@@ -34,7 +34,7 @@ GONE_WITHIN_S = 20.0
 
 
 def engine_of(world: Chess) -> Stockfish:
-    engine = world._opponent
+    engine: object = vars(world)["_opponent"]
     assert isinstance(engine, Stockfish)
     return engine
 

@@ -11,6 +11,7 @@ from forethought.environments.chess import game
 from forethought.environments.chess.diagram import diagram, find_diagram
 from forethought.environments.chess.game import Chess
 from forethought.environments.chess.opponent import Recommendation
+from forethought.environments.contract import Transition
 from forethought.errors import ConfigError
 
 START = chess.STARTING_FEN
@@ -46,8 +47,8 @@ def world(monkeypatch: pytest.MonkeyPatch, replies: str = "", **options: object)
     return made
 
 
-def play(world: Chess, moves: str) -> list[tuple[float, bool, bool]]:
-    return [tuple(world.act(move)) for move in moves.split()]
+def play(world: Chess, moves: str) -> list[Transition]:
+    return [world.act(move) for move in moves.split()]
 
 
 def measure(world: Chess, name: str) -> float:
@@ -88,11 +89,11 @@ def test_being_mated_pays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_black_may_win(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        Script,
-        "reply",
-        lambda self, board, _: chess.Move.from_uci(("f2f3", "g2g4")[board.ply() // 2]),
-    )
+
+    def reply(_: Script, board: chess.Board, randomness: np.random.Generator) -> chess.Move:
+        return chess.Move.from_uci(("f2f3", "g2g4")[board.ply() // 2])
+
+    monkeypatch.setattr(Script, "reply", reply)
     fool = world(monkeypatch, colour="black")
     assert fool.observation().text == chess.Board(START).fen().replace(
         "PPPPPPPP/RNBQKBNR w", "PPPPP1PP/RNBQKBNR b"
@@ -281,8 +282,10 @@ def test_the_opponent_moves_at_random_one_time_in_twenty(monkeypatch: pytest.Mon
 def test_the_expert_says_why(
     monkeypatch: pytest.MonkeyPatch, score: float, mate_in: int | None, thought: str
 ) -> None:
-    move = chess.Move.from_uci("g1f3")
-    monkeypatch.setattr(Script, "advise", lambda *_: Recommendation(move, score, mate_in))
+    def advise(_: Script, board: chess.Board) -> Recommendation:
+        return Recommendation(chess.Move.from_uci("g1f3"), score, mate_in)
+
+    monkeypatch.setattr(Script, "advise", advise)
     for notation, text in (("uci", "g1f3"), ("san", "Nf3")):
         advice = world(monkeypatch, notation=notation).expert()
         assert advice == (text, (("thoughts", json.dumps(thought + text)),))

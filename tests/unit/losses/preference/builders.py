@@ -48,5 +48,5 @@ class Slopes(NamedTuple):
 def slopes(loss: Tensor, winners: Answers, losers: Answers) -> Slopes:
     """By autograd; 0 where nothing is passed back."""
     inputs = [winners.thoughts_P, winners.action_P, losers.thoughts_P, losers.action_P]
-    gradients: tuple[Tensor | None, ...] = torch.autograd.grad(loss, inputs, allow_unused=True)
-    return Slopes(*(0.0 if g is None else float(g[0]) for g in gradients))
+    gradients = torch.autograd.grad(loss, inputs, allow_unused=True, materialize_grads=True)
+    return Slopes(*(float(gradient[0]) for gradient in gradients))

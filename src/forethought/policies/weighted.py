@@ -1,0 +1,97 @@
+"""A behaviour policy, weighted by a second model that says what each token is worth."""
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+from torch import Tensor
+
+from forethought.policies.actor_critic import ActorCritic
+from forethought.policies.contract import GenerationRequest, GenerationResult
+from forethought.policies.decoding import DecodeLoop
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.loading import LoadedModel
+from forethought.types import Message, Prompt
+
+ActingT = TypeVar("ActingT")
+Weigh = Callable[[Tensor, Tensor, ActingT], Tensor]
+"""From the behaviour's logits and the second model's, both [B, V], and how to act, to the
+logits that are drawn from."""
+
+
+class WeightedPolicy(Generic[ActingT]):
+    """π^ ∝ π_φ exp(β w); satisfies `Policy`. Both models read along in one decode loop.
+
+    What w is, and how β and a nucleus enter, is the caller's: `reweighted.py` (Q-SFT) and
+    `value_weighted.py` (ILQL).
+    """
+
+    def __init__(
+        self,
+        behaviour: HuggingFacePolicy,
+        worth: ActorCritic,
+        acting: ActingT,
+        *,
+        weigh: Weigh[ActingT],
+        slots: int,
+    ) -> None:
+        """
+        Args:
+            behaviour: π_φ, whose prompts and tokens are the policy's.
+            worth: what w is read from; of the same architecture.
+            acting: settings, which `weigh` gets.
+            slots: how many completions are generated at a time.
+        """
+        self.behaviour = behaviour
+        self.worth = worth
+        self._acting = acting
+        self._weigh = weigh
+        self._slots = slots
+        self._loop: DecodeLoop | None = None
+
+    @property
+    def version(self) -> int:
+        return self.behaviour.version
+
+    @property
+    def preferred_image_size(self) -> int | None:
+        """As `LoadedModel.preferred_image_size`."""
+        module, processor = self.behaviour.module, self.behaviour.processor
+        return LoadedModel(module.model, processor).preferred_image_size
+
+    @property
+    def acting(self) -> ActingT:
+        """How it acts now."""
+        return self._acting
+
+    def act_as(self, acting: ActingT) -> None:
+        """Acts otherwise from now on, with the same weights.
+
+        Raises:
+            RuntimeError: requests are still being answered.
+        """
+        if self._loop is not None and self._loop.pending:
+            raise RuntimeError(f"{self._loop.pending} requests are unanswered")
+        self._acting, self._loop = acting, None
+
+    def prompt(self, messages: Sequence[Message]) -> Prompt:
+        return self.behaviour.prompt(messages)
+
+    def submit(self, request: GenerationRequest) -> None:
+        if self._loop is None:
+            self.behaviour.module.eval()
+            self.worth.eval()
+            self._loop = DecodeLoop(
+                self.behaviour.module,
+                self.behaviour.encoder,
+                slots=self._slots,
+                others=[self.worth],
+                mix=self._mix,
+            )
+        self._loop.submit(request)
+
+    def advance(self) -> list[GenerationResult]:
+        return [] if self._loop is None else self._loop.advance()
+
+    def _mix(self, logits: Sequence[Tensor]) -> Tensor:
+        behaviour_BV, worth_BV = logits
+        return self._weigh(behaviour_BV, worth_BV, self._acting)

@@ -1,0 +1,101 @@
+"""Who is answered: the right host, model and length, as long as there is room and time."""
+
+import ipaddress
+import threading
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from forethought.errors import PolicyError
+from forethought.policies.chat_protocol import ChatAnswer, ChatRequest, write_error
+from forethought.serving.engine import Engine, StoppedError
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a client may ask of the server."""
+
+    request_bytes: int
+    concurrency: int
+    """Requests that are being answered or wait for it; more are sent away with 429."""
+    timeout_s: float
+    """From the last byte of a request to its answer, and from its first byte to the last."""
+    max_new_tokens: int
+    """Longest answer, and the length of those for which no other is asked."""
+
+
+class Refusal(Exception):  # noqa: N818 - it is what is sent, not what went wrong here
+    """A request that gets an error for an answer."""
+
+    def __init__(self, status: int, message: str, kind: str = "invalid_request_error") -> None:
+        super().__init__(message)
+        self.status = status
+        self.body = write_error(message, kind=kind)
+
+
+class Admission:
+    """What connections share: the engine, the names, the limits."""
+
+    def __init__(self, engine: Engine, *, model: str, host: str, limits: Limits) -> None:
+        """
+        Args:
+            model: the name under which clients ask for it.
+            host: the address that the server listens at.
+        """
+        self.model = model
+        self.limits = limits
+        self.started_s = int(time.time())
+        self._engine = engine
+        self._is_local = _is_loopback(host)
+        self._room = threading.BoundedSemaphore(limits.concurrency)
+
+    def require_host(self, named: str | None) -> None:
+        """Refuses a browser that was led here by a foreign name of this machine.
+
+        Args:
+            named: the request's `Host`.
+        """
+        host = (named or "").rpartition(":")[0] or (named or "")
+        if self._is_local and not _is_loopback(host.strip("[]")):
+            raise Refusal(403, "Host is not this machine's own — ask 127.0.0.1 or localhost")
+
+    def answer(self, request: ChatRequest) -> ChatAnswer:
+        """Waits for the answer.
+
+        Raises:
+            Refusal: an unknown model, a request that is too long, no room, no time.
+        """
+        if request.model != self.model:
+            raise Refusal(404, f"model {request.model!r} is not served — known: {self.model}")
+        longest = self.limits.max_new_tokens
+        wanted = request.max_tokens or longest
+        if wanted > longest:
+            raise Refusal(400, f"max_tokens is {wanted} — expected {longest} at most")
+        if not self._room.acquire(blocking=False):
+            message = f"{self.limits.concurrency} requests are being answered — try again"
+            raise Refusal(429, message, "rate_limit_error")
+        answer = self._engine.ask(request, max_new_tokens=wanted)
+        # Room is there when the engine is done with it, not when the client has gone.
+        answer.add_done_callback(lambda _: self._room.release())
+        return self._wait(answer)
+
+    def _wait(self, answer: "Future[ChatAnswer]") -> ChatAnswer:
+        try:
+            return answer.result(self.limits.timeout_s)
+        except TimeoutError:
+            answer.cancel()
+            message = f"no answer within {self.limits.timeout_s:g} s — try again"
+            raise Refusal(504, message, "server_error") from None
+        except PolicyError as error:
+            raise Refusal(400, str(error)) from None
+        except StoppedError:
+            raise Refusal(503, "the server is ending", "server_error") from None
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

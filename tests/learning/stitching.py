@@ -1,0 +1,25 @@
+"""The grid of crossing roads as a test of offline learning.
+
+Three of four go straight on into the pit; from the west nobody reached the goal. Imitation ends
+in the pit. What is needed is the value of the turn, learned from those who came from the north,
+at a state that both share; its reward comes three steps behind it.
+"""
+
+from forethought.config_parts import EnvironmentConfig, OptimizerConfig
+from forethought.evaluation.evaluate import EvaluationSettings, play_policy
+from forethought.policies.contract import Policy
+from forethought.rollouts.world import open_world
+from tests.unit.training.conftest import ACTION_ONLY, CROSSING
+
+FROM_WEST = EnvironmentConfig(CROSSING.id, options=("start=west",))
+OPTIMIZER = OptimizerConfig(learning_rate=3e-3, final_learning_rate=3e-4, epsilon=1e-8)
+STITCHED, MISSED = 0.9, 0.1
+"""Success from the west of who takes the turn, and of who does not."""
+
+
+def success_from_west(policy: Policy) -> float:
+    """Where the most likely token is taken."""
+    world = open_world(FROM_WEST, ACTION_ONLY, default_image_size=None)
+    settings = EvaluationSettings(episodes=4, max_new_tokens=12, slots=4)
+    played = play_policy(policy, world, settings)
+    return sum(one.success for one in played) / len(played)
