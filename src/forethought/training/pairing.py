@@ -23,10 +23,12 @@ from forethought.targets.pairs import Candidate, Pair, candidates_of, make_pairs
 from forethought.targets.preference import trajectory_scores
 from forethought.targets.search import SearchTree
 from forethought.training.run import Run
-from forethought.types import Trajectory
+from forethought.types import Step, Trajectory
 
 _BRANCHES = 1 << 48
 """Where the numbers of episodes that begin in the middle of another one begin."""
+_CERTAIN = 1e-6
+"""Nats: no answer counts as more certain than that."""
 
 
 class Collectors(NamedTuple):
@@ -119,7 +121,7 @@ def gather(collectors: Collectors, config: DPOConfig, run: Run, iteration: int) 
             chosen = _choose(roots, _most_branched(config, run), choice)
             branched = _branch(chosen, collectors.branches, config, numbers, candidates)
         else:
-            chosen = [_Root(t, s, int(choice.integers(len(t.steps)))) for t, s in roots]
+            chosen = [_Root(t, s, draw_doubtful(t.steps, 1, choice)[0]) for t, s in roots]
             branched = _search(chosen, collectors.branches, config, numbers, candidates)
         everything.collected.trajectories.extend([*collected.trajectories, *branched])
         everything.collected.episodes.extend(collected.episodes)
@@ -187,11 +189,28 @@ def _choose(
     count: int,
     choice: np.random.Generator,
 ) -> list[_Root]:
-    """States that were passed, drawn uniformly, none twice."""
+    """States that were passed, none twice, where the policy was in doubt."""
     passed = [(n, at) for n, (t, _) in enumerate(scored) for at in range(len(t.steps))]
-    drawn = choice.permutation(len(passed))[:count]
-    chosen = [passed[index] for index in sorted(drawn)]
+    chosen = [
+        passed[i]
+        for i in draw_doubtful([scored[n][0].steps[at] for n, at in passed], count, choice)
+    ]
     return [_Root(scored[n][0], scored[n][1], at) for n, at in chosen]
+
+
+def draw_doubtful(steps: Sequence[Step], count: int, choice: np.random.Generator) -> list[int]:
+    """Which steps to answer again: drawn without replacement, in proportion to how unlikely
+    the answer was that was given, -log p in nats.
+
+    Where the policy is certain, it would give the same answer again, and a pair needs two.
+
+    Returns:
+        Indices, ascending.
+    """
+    surprise = np.array([-sum(step.completion.logprobs) for step in steps])
+    # The largest of log w + Gumbel noise are a draw by weight w, one after the other.
+    keys = np.log(np.maximum(surprise, _CERTAIN)) + choice.gumbel(size=len(steps))
+    return sorted(int(index) for index in np.argsort(-keys)[:count])
 
 
 def _branch(
