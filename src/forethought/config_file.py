@@ -35,7 +35,11 @@ ALGORITHMS = {
     "q-sft": QSFTConfig,
     "ilql": ILQLConfig,
 }
-AnyConfig = SFTConfig | PPOConfig | CNNConfig | DPOConfig | QSFTConfig | ILQLConfig
+OfflineConfig = QSFTConfig | ILQLConfig
+"""Of algorithms that learn in phases, from stored episodes alone."""
+LanguageConfig = SFTConfig | PPOConfig | DPOConfig | OfflineConfig
+"""Of algorithms whose model reads and writes."""
+AnyConfig = LanguageConfig | CNNConfig
 ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig, DPOConfig, QSFTConfig, ILQLConfig)
 RecordT = TypeVar("RecordT")
 

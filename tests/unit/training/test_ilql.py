@@ -19,7 +19,7 @@ from forethought.policies.value_weighted import load_value_weighted
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World
 from forethought.runs.metrics import read_metrics
-from forethought.training import ilql
+from forethought.training import phases
 from forethought.training.episodes import Episode, lay_out, scatter_actions
 from forethought.training.ilql import Learner, judge, known_actions, load_episodes, train_ilql
 from forethought.training.ilql_models import ILQLModels
@@ -59,7 +59,7 @@ def learner_of(config: ILQLConfig) -> Learner:
     with torch.no_grad():
         for parameter in models.values.parameters():
             parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
-    return Learner(models, None, load_episodes(config, policy), config, OneProcess())  # type: ignore[arg-type]
+    return Learner(models, load_episodes(config, policy), config, OneProcess())  # type: ignore[arg-type]
 
 
 def by_hand(values: ValueModel, ids: tuple[int, ...]) -> tuple[float, torch.Tensor]:
@@ -163,7 +163,7 @@ def test_resumed_equals_never_stopped(
 ) -> None:
     """Killed in an update, and taken up at the checkpoint before it."""
     whole = train_ilql(replace(config, output=config.output + "_whole"))
-    sound, done = ilql.choose, [0]
+    sound, done = phases.choose, [0]
 
     def killed(*arguments: Any) -> Any:
         done[0] += 1
@@ -171,7 +171,7 @@ def test_resumed_equals_never_stopped(
             raise KeyboardInterrupt
         return sound(*arguments)
 
-    monkeypatch.setattr(ilql, "choose", killed)
+    monkeypatch.setattr(phases, "choose", killed)
     with pytest.raises(KeyboardInterrupt):
         train_ilql(config)
     run = train_ilql(config, existing="resume")
