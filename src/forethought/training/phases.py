@@ -70,10 +70,12 @@ def run_phases(
 ) -> None:
     """Does what is left of all stages."""
     models, total = phases.models, sum(stage.updates for stage in stages)
+    # Asked once: the checkpoint that tells it is deleted when there are newer ones.
+    done = run.steps_done
     bar = run.bar(phases.name, total)
-    bar.update(run.steps_done)
+    bar.update(done)
     for stage in stages:
-        if run.steps_done >= stage.first + stage.updates:
+        if done >= stage.first + stage.updates:
             continue
         phases.begin(stage.phase)
         updater = run.make_updater(
@@ -81,7 +83,7 @@ def run_phases(
             config.optimizer,
             total_steps=stage.updates,
             critic_learning_rate=phases.head_learning_rate,
-            is_resumed=run.steps_done >= stage.first,
+            is_resumed=done >= stage.first,
         )
         if updater.steps == 0 and stage.first > 0:
             run.save(models, updater, step=stage.first)
