@@ -11,6 +11,7 @@ from forethought.cli.plan_cnn import check_cnn, plan_cnn
 from forethought.cli.plan_dpo import dpo_work
 from forethought.cli.plan_offline import offline_work
 from forethought.config import PPOConfig, SFTConfig
+from forethought.config_archer import ArcherConfig
 from forethought.config_cnn import CNNConfig
 from forethought.config_dpo import DPOConfig
 from forethought.config_file import AnyConfig, LanguageConfig, OfflineConfig
@@ -220,10 +221,10 @@ def _memory(config: LanguageConfig, model: Model, lengths: Lengths) -> list[str]
         parts["cache of generation"] = cached
     if isinstance(config, QSFTConfig):
         parts["behaviour and target"] = 2 * 4 * model.trained
-    if isinstance(config, ILQLConfig):
+    if isinstance(config, ILQLConfig | ArcherConfig):
         # Two Q heads with a slow copy each; of what learns, gradient and Adam's moments, too.
         head = 2 * model.hidden * (model.hidden + model.vocabulary)
-        parts["behaviour"] = 4 * model.trained
+        parts["critic" if isinstance(config, ArcherConfig) else "behaviour"] = 4 * model.trained
         parts["heads"] = 4 * head * (2 * 4 + 2)
     if isinstance(config, DPOConfig) and not config.lora.components:
         parts["reference"] = 4 * model.trained

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
+from forethought.config_archer import ArcherConfig
 from forethought.config_file import OfflineConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
-from forethought.training import ilql, q_sft
+from forethought.training import archer, ilql, q_sft
 from forethought.training.offline import find_reward_map, stored
 from forethought.training.phases import Stage
 from forethought.types import Step
@@ -40,7 +42,9 @@ def offline_work(config: OfflineConfig) -> tuple[list[str], list[Step]]:
     return work, sample
 
 
-def _stages(config: OfflineConfig, episodes: int) -> Sequence[Stage[str]]:
+def _stages(config: OfflineConfig, episodes: int) -> Sequence[Stage[Any]]:
     if isinstance(config, QSFTConfig):
         return q_sft.plan_stages(config, episodes)
+    if isinstance(config, ArcherConfig):
+        return archer.plan_stages(config, episodes)
     return ilql.plan_stages(config, episodes)

@@ -57,7 +57,7 @@ class Cell:
     @property
     def steps(self) -> int:
         """Optimiser steps (SFT, of its expert's demonstrations) or environment steps; 0 where
-        stored episodes decide how many (Q-SFT, ILQL)."""
+        stored episodes decide how many (Q-SFT, ILQL, ArCHer)."""
         config = self.config
         if isinstance(config, OfflineConfig):
             return 0

@@ -13,11 +13,9 @@ import torch
 from torch import Tensor
 
 from forethought.config_ilql import ILQLConfig
-from forethought.errors import ConfigError
 from forethought.losses.ilql import conservative_loss, double_q_loss, expectile_loss
-from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.policies.value_heads import TokenValues
-from forethought.targets.reward_map import RewardMap
+from forethought.targets.reward_map import WORLD_UNITS
 from forethought.targets.token_values import monte_carlo_targets, td_targets
 from forethought.training.episodes import (
     Episode,
@@ -26,19 +24,15 @@ from forethought.training.episodes import (
     lay_out,
     next_values,
     scatter_actions,
-    to_episode,
     transitions,
 )
 from forethought.training.ilql_models import ILQLModels, Phase, start_ilql
-from forethought.training.imitation import imitate
-from forethought.training.offline import stored
+from forethought.training.imitation import learn_to_imitate
+from forethought.training.offline import load_episodes
 from forethought.training.optim import Updater
 from forethought.training.phases import Phases, Stage, run_phases, stages_of
 from forethought.training.run import Existing, Run, open_run
 from forethought.types import Measure
-
-WORLD_UNITS = RewardMap(0.0, 1.0)
-"""The map that changes nothing."""
 
 
 class Learner(NamedTuple):
@@ -58,7 +52,9 @@ def train_ilql(config: ILQLConfig, *, existing: Existing = "refuse") -> Path:
     """
     with open_run(config, existing) as run:
         _, models = start_ilql(config, run)
-        episodes = load_episodes(config, models.behaviour)
+        episodes = load_episodes(
+            config.data, models.behaviour, lambda one: known_actions(one, config) > 0
+        )
         phases = Phases(
             "ilql",
             models,
@@ -68,22 +64,6 @@ def train_ilql(config: ILQLConfig, *, existing: Existing = "refuse") -> Path:
         )
         run_phases(phases, plan_stages(config, len(episodes)), episodes, config, run)
         return run.folder.path
-
-
-def load_episodes(config: ILQLConfig, policy: HuggingFacePolicy) -> list[Episode]:
-    """The data as sequences of tokens.
-
-    Raises:
-        ConfigError: no episode from which values could be learned.
-        StorageError: a shard is refused.
-    """
-    episodes = [to_episode(trajectory, policy) for trajectory in stored(Path(config.data))]
-    if not any(known_actions(episode, config) for episode in episodes):
-        raise ConfigError(
-            f"data: {config.data} holds no step whose outcome is known — expected episodes that "
-            "came to their end"
-        )
-    return episodes
 
 
 def known_actions(episode: Episode, config: ILQLConfig) -> int:
@@ -106,24 +86,10 @@ def update(
     batch: Sequence[Episode], phase: Phase, updater: Updater, learner: Learner
 ) -> list[Measure]:
     """One optimiser step on a global batch; this process does its share of the episodes."""
-    learn = learn_behaviour if phase == "behaviour" else learn_values
-    return learn(batch, updater, learner)
-
-
-# The behaviour policy
-
-
-def learn_behaviour(batch: Sequence[Episode], updater: Updater, learner: Learner) -> list[Measure]:
-    """One optimiser step of π_φ: cross-entropy of the data's tokens."""
-    models, _, config, run = learner
-    policy = models.behaviour
-    mine = batch[run.process :: run.processes]
-    actions = sum(episode.actions for episode in batch)
-    total = torch.zeros(())
-    parts = lay_out(mine, policy.encoder, policy.device, config.compute.micro_batch_tokens)
-    norm = updater.step([partial(imitate, part, actions, policy, run, total) for part in parts])
-    policy.weights_changed()
-    return [Measure("loss", float(run.sum(total))), Measure("gradient_norm", norm)]
+    if phase == "behaviour":
+        models, _, config, run = learner
+        return learn_to_imitate(batch, models.behaviour, updater, config, run)
+    return learn_values(batch, updater, learner)
 
 
 # The values
