@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import yaml
 
 from forethought.config import PPOConfig, SFTConfig
+from forethought.config_archer import ArcherConfig
 from forethought.config_cnn import CNNConfig
 from forethought.config_dpo import DPOConfig
 from forethought.config_ilql import ILQLConfig
@@ -34,9 +35,23 @@ ALGORITHMS = {
     "dpo": DPOConfig,
     "q-sft": QSFTConfig,
     "ilql": ILQLConfig,
+    "archer": ArcherConfig,
 }
-AnyConfig = SFTConfig | PPOConfig | CNNConfig | DPOConfig | QSFTConfig | ILQLConfig
-ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig, DPOConfig, QSFTConfig, ILQLConfig)
+OfflineConfig = QSFTConfig | ILQLConfig | ArcherConfig
+"""Of algorithms that learn in phases, from stored episodes alone."""
+LanguageConfig = SFTConfig | PPOConfig | DPOConfig | OfflineConfig
+"""Of algorithms whose model reads and writes."""
+AnyConfig = LanguageConfig | CNNConfig
+ConfigT = TypeVar(
+    "ConfigT",
+    SFTConfig,
+    PPOConfig,
+    CNNConfig,
+    DPOConfig,
+    QSFTConfig,
+    ILQLConfig,
+    ArcherConfig,
+)
 RecordT = TypeVar("RecordT")
 
 

@@ -19,7 +19,7 @@ PACKAGE = ROOT / "src" / "forethought"
 
 SETTINGS = (
     *("config_parts", "config", "config_cnn", "config_dpo", "config_api", "config_q_sft"),
-    "config_ilql",
+    *("config_ilql", "config_archer"),
 )
 
 ROOMS: dict[str, set[str]] = {
@@ -32,6 +32,7 @@ ROOMS: dict[str, set[str]] = {
     "config_dpo": {"config_parts"},
     "config_q_sft": {"config_parts"},
     "config_ilql": {"config_parts"},
+    "config_archer": {"config_parts"},
     "config_api": {"config_parts"},
     "config_file": {*SETTINGS, "errors"},
     "environments": {"types", "errors"},

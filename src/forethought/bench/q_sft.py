@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import NamedTuple
 
 import torch
 
@@ -22,6 +23,7 @@ from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import open_world
 from forethought.training.episodes import Episode
 from forethought.training.offline import load_offline
+from forethought.training.optim import Updater
 from forethought.training.q_sft import update
 from forethought.training.q_sft_models import Learner, Phase, start_q_sft
 from forethought.training.run import Run, open_run
@@ -56,37 +58,43 @@ def measure_q_sft(*, batch: int = BATCH, pairs: int = PAIRS) -> Iterator[Benchma
         torch.set_num_threads(threads)
 
 
+class _Trained(NamedTuple):
+    phase: Phase
+    updater: Updater
+    learner: Learner
+
+
 def _measure(config: QSFTConfig, run: Run, pairs: int) -> BenchmarkResult:
-    values, imitation = _learner(config, run, "likelihood"), _learner(config, run, "behaviour")
-    episodes = values.data.episodes
+    values, imitation = _begun("likelihood", config, run), _begun("behaviour", config, run)
+    episodes = values.learner.data.episodes
     batches = [
         episodes[first : first + config.batch_size]
         for first in range(0, len(episodes), config.batch_size)
     ]
     # The first step of either makes what the others find: optimiser states, memory.
-    _speed(values, "likelihood", batches[0])
-    _speed(imitation, "behaviour", batches[0])
+    _speed(values, batches[0])
+    _speed(imitation, batches[0])
     measured = [
         side_by_side(
-            lambda batch=batch: _speed(values, "likelihood", batch),
-            lambda batch=batch: _speed(imitation, "behaviour", batch),
+            lambda batch=batch: _speed(values, batch),
+            lambda batch=batch: _speed(imitation, batch),
         )
         for batch in batches[1 : pairs + 1]
     ]
     return compare("q_sft/training beside sft", "tokens/s", measured)
 
 
-def _learner(config: QSFTConfig, run: Run, phase: Phase) -> Learner:
+def _begun(phase: Phase, config: QSFTConfig, run: Run) -> _Trained:
     world, models = start_q_sft(config, run)
     data = load_offline(config, world, models.behaviour)
     models.begin(phase)
     updater = run.make_updater(models, config.optimizer, total_steps=1000)
-    return Learner(models, updater, data, config, run)
+    return _Trained(phase, updater, Learner(models, data, config, run))
 
 
-def _speed(learner: Learner, phase: Phase, batch: Sequence[Episode]) -> float:
+def _speed(trained: _Trained, batch: Sequence[Episode]) -> float:
     started = perf_counter()
-    update(batch, phase, learner)
+    update(batch, *trained)
     return sum(episode.tokens for episode in batch) / (perf_counter() - started)
 
 

@@ -59,6 +59,12 @@ COMMANDS = (
         defaults="forethought.cli.train:ilql_defaults",
     ),
     Command(
+        "train archer",
+        "forethought.cli.train:train_archer",
+        "Offline reinforcement learning: imitation of the better answers, from stored episodes.",
+        defaults="forethought.cli.train:archer_defaults",
+    ),
+    Command(
         "train dpo",
         "forethought.cli.train:train_dpo",
         "Preference optimisation of thoughts and actions, step by step.",

@@ -9,12 +9,12 @@ import torch
 
 from forethought.cli.plan_cnn import check_cnn, plan_cnn
 from forethought.cli.plan_dpo import dpo_work
-from forethought.cli.plan_ilql import ilql_work
-from forethought.cli.plan_q_sft import q_sft_work
+from forethought.cli.plan_offline import offline_work
 from forethought.config import PPOConfig, SFTConfig
+from forethought.config_archer import ArcherConfig
 from forethought.config_cnn import CNNConfig
 from forethought.config_dpo import DPOConfig
-from forethought.config_file import AnyConfig
+from forethought.config_file import AnyConfig, LanguageConfig, OfflineConfig
 from forethought.config_ilql import ILQLConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
@@ -70,11 +70,8 @@ def make_plan(config: AnyConfig) -> list[str]:
     encoder = Encoder(loaded.model, loaded.processor)
     if isinstance(config, SFTConfig):
         work, lengths = _sft_work(config, world, encoder)
-    elif isinstance(config, QSFTConfig):
-        work, sample = q_sft_work(config)
-        lengths = _lengths(sample, encoder)
-    elif isinstance(config, ILQLConfig):
-        work, sample = ilql_work(config)
+    elif isinstance(config, OfflineConfig):
+        work, sample = offline_work(config)
         lengths = _lengths(sample, encoder)
     elif isinstance(config, DPOConfig):
         work, sample = dpo_work(config, world)
@@ -96,10 +93,7 @@ def check(config: AnyConfig) -> None:
         check_cnn(config)
         return
     world, loaded = _outline(config)
-    if (
-        isinstance(config, SFTConfig | DPOConfig | QSFTConfig | ILQLConfig)
-        and config.data is not None
-    ):
+    if isinstance(config, SFTConfig | DPOConfig | OfflineConfig) and config.data is not None:
         next(iter(_stored(config.data)), None)
     if loaded is not None:
         environment = world.factory()
@@ -110,9 +104,7 @@ def check(config: AnyConfig) -> None:
             environment.close()
 
 
-def _outline(
-    config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig | ILQLConfig,
-) -> tuple[World, LoadedModel | None]:
+def _outline(config: LanguageConfig) -> tuple[World, LoadedModel | None]:
     """World and model as training would open them, the weights left out; no model where it
     is made from nothing."""
     if config.model == TINY:
@@ -123,9 +115,7 @@ def _outline(
     return world, _adapted(loaded, config)
 
 
-def _adapted(
-    loaded: LoadedModel, config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig | ILQLConfig
-) -> LoadedModel:
+def _adapted(loaded: LoadedModel, config: LanguageConfig) -> LoadedModel:
     if not config.lora.components or loaded.adapter is not None:
         return loaded
     with torch.device("meta"):
@@ -205,11 +195,7 @@ def _lengths(steps: Sequence[Step], encoder: Encoder) -> Lengths:
     return Lengths(sum(prompts) / len(steps), sum(answers) / len(steps))
 
 
-def _memory(
-    config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig | ILQLConfig,
-    model: Model,
-    lengths: Lengths,
-) -> list[str]:
+def _memory(config: LanguageConfig, model: Model, lengths: Lengths) -> list[str]:
     """Bytes, roughly. What a layer keeps for its backward pass is about ten numbers per unit
     of its width and three per unit of its perceptron; the vocabulary's logits, their
     log-probabilities and gradients are three more per word, for answer tokens alone."""
@@ -235,10 +221,10 @@ def _memory(
         parts["cache of generation"] = cached
     if isinstance(config, QSFTConfig):
         parts["behaviour and target"] = 2 * 4 * model.trained
-    if isinstance(config, ILQLConfig):
+    if isinstance(config, ILQLConfig | ArcherConfig):
         # Two Q heads with a slow copy each; of what learns, gradient and Adam's moments, too.
         head = 2 * model.hidden * (model.hidden + model.vocabulary)
-        parts["behaviour"] = 4 * model.trained
+        parts["critic" if isinstance(config, ArcherConfig) else "behaviour"] = 4 * model.trained
         parts["heads"] = 4 * head * (2 * 4 + 2)
     if isinstance(config, DPOConfig) and not config.lora.components:
         parts["reference"] = 4 * model.trained

@@ -16,6 +16,7 @@ from forethought.cli.interrupts import continued_by
 from forethought.cli.libraries import load_quietly
 from forethought.cli.tables import align
 from forethought.config import SFTConfig
+from forethought.config_archer import ArcherConfig
 from forethought.config_cnn import CNNConfig
 from forethought.config_dpo import DPOConfig
 from forethought.config_file import AnyConfig
@@ -88,7 +89,7 @@ def _run(plan: Plan, results: Path, only: Sequence[str]) -> list[Outcome]:
     from forethought.cli.plan import check
     from forethought.studies.results import write_results
     from forethought.studies.running import Work, run_cells
-    from forethought.training import cnn, dpo, ilql, ppo, q_sft, sft
+    from forethought.training import archer, cnn, dpo, ilql, ppo, q_sft, sft
 
     def train(config: AnyConfig, existing: Literal["refuse", "resume"]) -> Path:
         """As `forethought train` does."""
@@ -101,6 +102,8 @@ def _run(plan: Plan, results: Path, only: Sequence[str]) -> list[Outcome]:
             return q_sft.train_q_sft(config, existing=existing)
         if isinstance(config, ILQLConfig):
             return ilql.train_ilql(config, existing=existing)
+        if isinstance(config, ArcherConfig):
+            return archer.train_archer(config, existing=existing)
         if isinstance(config, DPOConfig):
             return dpo.train_dpo(config, existing=existing)
         if isinstance(config, CNNConfig):

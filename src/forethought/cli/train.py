@@ -1,4 +1,4 @@
-"""`forethought train sft|ppo|cnn|dpo|q-sft|ilql`."""
+"""`forethought train sft|ppo|cnn|dpo|q-sft|ilql|archer`."""
 
 import dataclasses
 from collections.abc import Generator, Iterator, Sequence
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal
 
 import tyro
 
@@ -14,9 +14,10 @@ from forethought.cli.flags import Switch, value_of
 from forethought.cli.interrupts import continued_by
 from forethought.cli.libraries import is_first_process, load_quietly
 from forethought.config import PPOConfig, SFTConfig
+from forethought.config_archer import ArcherConfig
 from forethought.config_cnn import CNNConfig
 from forethought.config_dpo import DPOConfig
-from forethought.config_file import AnyConfig, dump_config, load_config
+from forethought.config_file import AnyConfig, ConfigT, dump_config, load_config
 from forethought.config_ilql import ILQLConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
@@ -24,7 +25,6 @@ from forethought.runs.checkpoints import list_checkpoints
 from forethought.runs.run_folder import RunFolder
 
 Existing = Literal["refuse", "resume", "overwrite"]
-ConfigT = TypeVar("ConfigT", SFTConfig, PPOConfig, CNNConfig, DPOConfig, QSFTConfig, ILQLConfig)
 
 
 @dataclass(frozen=True)
@@ -129,6 +129,23 @@ def train_ilql(settings: Train[ILQLConfig]) -> None:
     _train("ilql", settings)
 
 
+def train_archer(settings: Train[ArcherConfig]) -> None:
+    """Offline ArCHer: learn what whole answers are worth, and imitate the better ones.
+
+    The other baseline of Q-SFT on the same data. First one model imitates the data (unless
+    --behaviour-epochs is 0: then --model does already), then a copy of it learns values of
+    answers, then the first one imitates again, each answer weighted by its advantage.
+
+    Examples:
+      forethought train archer --data data/wordle --environment.id Wordle \
+          --prompt.format action_only --output runs/wordle_archer
+      forethought train archer --data data/wordle --environment.id Wordle \
+          --prompt.format action_only --beta 4 --output runs/wordle_archer_4
+      forethought evaluate runs/wordle_archer
+    """
+    _train("archer", settings)
+
+
 def train_dpo(settings: Train[DPOConfig]) -> None:
     """Preference optimisation of thoughts and actions, step by step (InteractiveCOT).
 
@@ -180,6 +197,11 @@ def q_sft_defaults(words: Sequence[str]) -> Train[QSFTConfig]:
 def ilql_defaults(words: Sequence[str]) -> Train[ILQLConfig]:
     """Defaults of `train ilql`, likewise."""
     return Train(_defaults(words, ILQLConfig))
+
+
+def archer_defaults(words: Sequence[str]) -> Train[ArcherConfig]:
+    """Defaults of `train archer`, likewise."""
+    return Train(_defaults(words, ArcherConfig))
 
 
 def dpo_defaults(words: Sequence[str]) -> Train[DPOConfig]:

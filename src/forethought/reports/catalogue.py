@@ -55,11 +55,40 @@ CHARTS = (
         "Errors of Q and V, and the weighted term that lowers Q of what the data do not hold.",
     ),
     Chart(
+        "ArCHer's critic",
+        ("critic_loss",),
+        "squared return",
+        "Errors of Q and V of whole answers.",
+    ),
+    Chart(
         "Value at the start",
         ("start_value", "data_return"),
         "return",
         "What the first states are worth by the learned values, and what the data got from them.",
         labels=("value", "data"),
+    ),
+    Chart(
+        "Weighted imitation",
+        ("actor_loss",),
+        "nats per token",
+        "Cross-entropy of the data's answers, each weighted by its advantage.",
+    ),
+    Chart(
+        "Advantages",
+        ("advantage_mean", "advantage_std"),
+        "return",
+        "How much better the data's answers are than what is expected of their states.",
+        labels=("mean", "deviation"),
+    ),
+    Chart(
+        "Weights of answers",
+        ("effective_share", "capped_weights"),
+        "share of answers",
+        "How many count in effect, and how many weights were cut. "
+        "Few that count: the policy learns from those alone.",
+        Scale.SHARE,
+        shows=(0.0, 1.0),
+        labels=("count", "cut"),
     ),
     Chart(
         "Clipped targets",

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forethought.config import SFTConfig
-from forethought.config_ilql import ILQLConfig
-from forethought.config_q_sft import QSFTConfig
+from forethought.config_file import OfflineConfig
 from forethought.evaluation.statistics import wilson_interval
 from forethought.reports.catalogue import CHARTS, Chart
 from forethought.reports.charts import Level, Scale, draw
@@ -51,7 +50,7 @@ def curves_section(run: RunRecord) -> str:
 
 def _log(run: RunRecord, metrics: MetricsTable) -> _Log:
     ceiling = None if run.evaluation is None else run.evaluation.ceiling.success_rate
-    if not isinstance(run.config, SFTConfig | QSFTConfig | ILQLConfig):
+    if not isinstance(run.config, SFTConfig | OfflineConfig):
         per_step = run.config.rollout.steps_per_iteration
         return _Log(metrics, "environment steps", per_step, ceiling)
     return _Log(metrics, "updates", 1, ceiling)

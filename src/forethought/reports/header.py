@@ -4,8 +4,7 @@ import shlex
 from datetime import UTC, datetime
 
 from forethought.config import SFTConfig
-from forethought.config_ilql import ILQLConfig
-from forethought.config_q_sft import QSFTConfig
+from forethought.config_file import OfflineConfig
 from forethought.evaluation.results import EvaluationRow
 from forethought.reports.inputs import RunRecord
 from forethought.reports.markup import escape
@@ -54,7 +53,7 @@ def _facts(run: RunRecord) -> list[tuple[str, str]]:
 def _progress(run: RunRecord) -> str:
     """How far the run came, and how far it was to go where that is further."""
     config, done = run.config, run.last_step or 0
-    if isinstance(config, QSFTConfig | ILQLConfig):
+    if isinstance(config, OfflineConfig):
         per_step, total, unit = 1, done, "updates"
     elif not isinstance(config, SFTConfig):
         per_step, total, unit = (

@@ -14,13 +14,12 @@ from forethought.config import SFTConfig
 from forethought.config_file import (
     ALGORITHMS,
     AnyConfig,
+    OfflineConfig,
     Setting,
     dump_config,
     load_any_config,
     with_settings,
 )
-from forethought.config_ilql import ILQLConfig
-from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
 from forethought.runs.run_folder import RunFolder
 from forethought.studies.config import JudgingConfig, RowConfig, StageConfig, StudyConfig
@@ -58,9 +57,9 @@ class Cell:
     @property
     def steps(self) -> int:
         """Optimiser steps (SFT, of its expert's demonstrations) or environment steps; 0 where
-        stored episodes decide how many (Q-SFT, ILQL)."""
+        stored episodes decide how many (Q-SFT, ILQL, ArCHer)."""
         config = self.config
-        if isinstance(config, QSFTConfig | ILQLConfig):
+        if isinstance(config, OfflineConfig):
             return 0
         if isinstance(config, SFTConfig):
             return config.total_updates

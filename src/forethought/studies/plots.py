@@ -18,8 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from forethought.config import SFTConfig
-from forethought.config_ilql import ILQLConfig
-from forethought.config_q_sft import QSFTConfig
+from forethought.config_file import OfflineConfig
 from forethought.reports.points import Curve, trend
 from forethought.runs.metrics import read_metrics
 from forethought.studies.cells import Cell, Row
@@ -92,7 +91,7 @@ def _curve(chain: Sequence[Cell]) -> Curve | None:
     before = 0
     for cell in chain:
         config, path = cell.config, cell.folder.metrics_path
-        if isinstance(config, SFTConfig | QSFTConfig | ILQLConfig) or not path.is_file():
+        if isinstance(config, SFTConfig | OfflineConfig) or not path.is_file():
             continue
         metrics = read_metrics(path)
         if _SUCCESS in metrics.names:

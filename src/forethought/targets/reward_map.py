@@ -76,6 +76,10 @@ class RewardMap:
         return reward * self.width + (1.0 - discount) * self.lowest
 
 
+WORLD_UNITS = RewardMap(0.0, 1.0)
+"""The map that changes nothing."""
+
+
 def returns_to_go(trajectory: Trajectory, *, gamma: float) -> NDArray[np.float64]:
     """Discounted sums of the rewards from every step on: [T], in the world's units.
 

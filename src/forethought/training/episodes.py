@@ -77,6 +77,12 @@ class Episode:
         return self.actions if is_known else self.actions - 1
 
     @property
+    def known_answers(self) -> int:
+        """Answers whose outcome is known: all, or all but the last of an episode that was cut."""
+        is_known = self.terminated or self.bootstrap_value is not None
+        return len(self.answer_lengths) if is_known else len(self.answer_lengths) - 1
+
+    @property
     def known_returns(self) -> int:
         """Actions of which is known what followed them to the end: all, or none."""
         is_known = self.terminated or self.bootstrap_value is not None

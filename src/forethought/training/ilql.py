@@ -7,18 +7,15 @@ data's own actions. The tokens are the MDP of `episodes.py`, as Q-SFT's are.
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from time import perf_counter
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from forethought.config_ilql import ILQLConfig
-from forethought.errors import ConfigError
 from forethought.losses.ilql import conservative_loss, double_q_loss, expectile_loss
-from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.policies.value_heads import TokenValues
-from forethought.targets.reward_map import RewardMap
+from forethought.targets.reward_map import WORLD_UNITS
 from forethought.targets.token_values import monte_carlo_targets, td_targets
 from forethought.training.episodes import (
     Episode,
@@ -27,34 +24,21 @@ from forethought.training.episodes import (
     lay_out,
     next_values,
     scatter_actions,
-    to_episode,
     transitions,
 )
 from forethought.training.ilql_models import ILQLModels, Phase, start_ilql
-from forethought.training.imitation import imitate
-from forethought.training.offline import stored
+from forethought.training.imitation import learn_to_imitate
+from forethought.training.offline import load_episodes
 from forethought.training.optim import Updater
+from forethought.training.phases import Phases, Stage, run_phases, stages_of
 from forethought.training.run import Existing, Run, open_run
-from forethought.training.shuffling import shuffled_batch
 from forethought.types import Measure
-
-WORLD_UNITS = RewardMap(0.0, 1.0)
-"""The map that changes nothing."""
-
-
-class Stage(NamedTuple):
-    """A phase, and which of the run's updates belong to it."""
-
-    phase: Phase
-    first: int
-    updates: int
 
 
 class Learner(NamedTuple):
     """What every update works with."""
 
     models: ILQLModels
-    updater: Updater
     episodes: list[Episode]
     config: ILQLConfig
     run: Run
@@ -68,57 +52,18 @@ def train_ilql(config: ILQLConfig, *, existing: Existing = "refuse") -> Path:
     """
     with open_run(config, existing) as run:
         _, models = start_ilql(config, run)
-        episodes = load_episodes(config, models.behaviour)
-        stages = plan_stages(config, len(episodes))
-        total = sum(stage.updates for stage in stages)
-        bar = run.bar("ilql", total)
-        bar.update(run.steps_done)
-        for stage in stages:
-            if run.steps_done >= stage.first + stage.updates:
-                continue
-            models.begin(stage.phase, seed=config.seed)
-            updater = run.make_updater(
-                models,
-                config.optimizer,
-                total_steps=stage.updates,
-                critic_learning_rate=config.head_learning_rate,
-                is_resumed=run.steps_done >= stage.first,
-            )
-            learner = Learner(models, updater, episodes, config, run)
-            if updater.steps == 0 and stage.first > 0:
-                run.save(models, updater, step=stage.first)
-            while updater.steps < stage.updates:
-                started = perf_counter()
-                batch = choose(episodes, stage, updater.steps, config)
-                learn = learn_behaviour if stage.phase == "behaviour" else learn_values
-                measures = learn(batch, learner)
-                seconds, tokens = perf_counter() - started, sum(e.tokens for e in batch)
-                step = stage.first + updater.steps
-                speed = [Measure("update_s", seconds), Measure("tokens_per_s", tokens / seconds)]
-                run.record(step, measures, speed)
-                bar.update()
-                bar.set_postfix(loss=f"{measures[0].value:.4f}", refresh=False)
-                is_due = step % config.checkpoint_every == 0 and updater.steps < stage.updates
-                if is_due or step == total:
-                    run.save(models, updater, step=step)
-        bar.close()
-        return run.folder.path
-
-
-def load_episodes(config: ILQLConfig, policy: HuggingFacePolicy) -> list[Episode]:
-    """The data as sequences of tokens.
-
-    Raises:
-        ConfigError: no episode from which values could be learned.
-        StorageError: a shard is refused.
-    """
-    episodes = [to_episode(trajectory, policy) for trajectory in stored(Path(config.data))]
-    if not any(known_actions(episode, config) for episode in episodes):
-        raise ConfigError(
-            f"data: {config.data} holds no step whose outcome is known — expected episodes that "
-            "came to their end"
+        episodes = load_episodes(
+            config.data, models.behaviour, lambda one: known_actions(one, config) > 0
         )
-    return episodes
+        phases = Phases(
+            "ilql",
+            models,
+            begin=partial(models.begin, seed=config.seed),
+            update=partial(update, learner=Learner(models, episodes, config, run)),
+            head_learning_rate=config.head_learning_rate,
+        )
+        run_phases(phases, plan_stages(config, len(episodes)), episodes, config, run)
+        return run.folder.path
 
 
 def known_actions(episode: Episode, config: ILQLConfig) -> int:
@@ -128,43 +73,23 @@ def known_actions(episode: Episode, config: ILQLConfig) -> int:
     return episode.known_actions
 
 
-def plan_stages(config: ILQLConfig, episodes: int) -> list[Stage]:
+def plan_stages(config: ILQLConfig, episodes: int) -> list[Stage[Phase]]:
     """The phases with their updates; at least one each."""
-    first, second = (
-        max(1, round(epochs * episodes / config.batch_size)) if epochs > 0 else 0
-        for epochs in (config.behaviour_epochs, config.epochs)
-    )
-    imitation = [Stage("behaviour", 0, first)] if first else []
-    return [*imitation, Stage("values", first, second)]
+    passes: list[tuple[Phase, float]] = [
+        ("behaviour", config.behaviour_epochs),
+        ("values", config.epochs),
+    ]
+    return stages_of(passes, episodes=episodes, batch_size=config.batch_size)
 
 
-def choose(
-    episodes: Sequence[Episode], stage: Stage, number: int, config: ILQLConfig
-) -> list[Episode]:
-    """Which episodes a stage's n-th update learns from."""
-    chosen = shuffled_batch(
-        seeds=[config.seed, stage.first],
-        examples=len(episodes),
-        batch_size=config.batch_size,
-        number=number,
-    )
-    return [episodes[index] for index in chosen]
-
-
-# The behaviour policy
-
-
-def learn_behaviour(batch: Sequence[Episode], learner: Learner) -> list[Measure]:
-    """One optimiser step of π_φ: cross-entropy of the data's tokens."""
-    models, updater, _, config, run = learner
-    policy = models.behaviour
-    mine = batch[run.process :: run.processes]
-    actions = sum(episode.actions for episode in batch)
-    total = torch.zeros(())
-    parts = lay_out(mine, policy.encoder, policy.device, config.compute.micro_batch_tokens)
-    norm = updater.step([partial(imitate, part, actions, policy, run, total) for part in parts])
-    policy.weights_changed()
-    return [Measure("loss", float(run.sum(total))), Measure("gradient_norm", norm)]
+def update(
+    batch: Sequence[Episode], phase: Phase, updater: Updater, learner: Learner
+) -> list[Measure]:
+    """One optimiser step on a global batch; this process does its share of the episodes."""
+    if phase == "behaviour":
+        models, _, config, run = learner
+        return learn_to_imitate(batch, models.behaviour, updater, config, run)
+    return learn_values(batch, updater, learner)
 
 
 # The values
@@ -182,9 +107,9 @@ class Judged(NamedTuple):
     is_known_N: Tensor
 
 
-def learn_values(batch: Sequence[Episode], learner: Learner) -> list[Measure]:
-    """One optimiser step of Q1, Q2 and V on a global batch; this process does its share."""
-    models, updater, _, config, run = learner
+def learn_values(batch: Sequence[Episode], updater: Updater, learner: Learner) -> list[Measure]:
+    """One optimiser step of Q1, Q2 and V."""
+    models, _, config, run = learner
     policy = models.behaviour
     assert models.values is not None
     mine = batch[run.process :: run.processes]

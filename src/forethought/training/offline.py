@@ -1,6 +1,6 @@
 """A stored data set as offline reinforcement learning reads it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -56,6 +56,27 @@ def load_offline(config: QSFTConfig, world: World, policy: HuggingFacePolicy) ->
         episodes.append(episode)
     dummy = find_dummy(episodes, policy.encoder) if config.leftover == "dummy" else None
     return OfflineData(episodes, reward_map, dummy)
+
+
+def load_episodes(
+    data: str, policy: HuggingFacePolicy, is_known: Callable[[Episode], bool]
+) -> list[Episode]:
+    """The data as sequences of tokens.
+
+    Args:
+        is_known: whether an episode has anything from which values could be learned.
+
+    Raises:
+        ConfigError: no episode has.
+        StorageError: a shard is refused.
+    """
+    episodes = [to_episode(trajectory, policy) for trajectory in stored(Path(data))]
+    if not any(is_known(episode) for episode in episodes):
+        raise ConfigError(
+            f"data: {data} holds no step whose outcome is known — expected episodes that "
+            "came to their end"
+        )
+    return episodes
 
 
 def stored(path: Path) -> Iterator[Trajectory]:

@@ -8,8 +8,6 @@ told by `q_sft_targets.py`.
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from time import perf_counter
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,22 +16,15 @@ from forethought.config_q_sft import QSFTConfig
 from forethought.losses.q_sft import likelihood_loss
 from forethought.training.episodes import Episode, lay_out
 from forethought.training.imitation import imitate
-from forethought.training.offline import OfflineData, load_offline
+from forethought.training.offline import load_offline
+from forethought.training.optim import Updater
+from forethought.training.phases import Phases, Stage, run_phases, stages_of
 from forethought.training.q_sft_models import Learner, Phase, start_q_sft
 from forethought.training.q_sft_targets import Judged, judge, read_returns
 from forethought.training.run import Existing, open_run
-from forethought.training.shuffling import shuffled_batch
 from forethought.types import Measure
 
 BOTH_LOSSES = ["likelihood_loss", "loss"]
-
-
-class Stage(NamedTuple):
-    """A phase, and which of the run's updates belong to it."""
-
-    phase: Phase
-    first: int
-    updates: int
 
 
 def train_q_sft(config: QSFTConfig, *, existing: Existing = "refuse") -> Path:
@@ -45,70 +36,29 @@ def train_q_sft(config: QSFTConfig, *, existing: Existing = "refuse") -> Path:
     with open_run(config, existing) as run:
         world, models = start_q_sft(config, run)
         data = load_offline(config, world, models.behaviour)
-        stages = plan_stages(config, len(data.episodes))
-        total = sum(stage.updates for stage in stages)
-        bar = run.bar("q-sft", total)
-        bar.update(run.steps_done)
-        for stage in stages:
-            if run.steps_done >= stage.first + stage.updates:
-                continue
-            models.begin(stage.phase)
-            is_resumed = run.steps_done >= stage.first
-            updater = run.make_updater(
-                models, config.optimizer, total_steps=stage.updates, is_resumed=is_resumed
-            )
-            learner = Learner(models, updater, data, config, run)
-            if updater.steps == 0 and stage.first > 0:
-                run.save(models, updater, step=stage.first)
-            while updater.steps < stage.updates:
-                started = perf_counter()
-                batch = choose(data, stage, updater.steps, config)
-                measures = update(batch, stage.phase, learner)
-                seconds, tokens = perf_counter() - started, sum(e.tokens for e in batch)
-                step = stage.first + updater.steps
-                speed = [Measure("update_s", seconds), Measure("tokens_per_s", tokens / seconds)]
-                run.record(step, measures, speed)
-                bar.update()
-                bar.set_postfix(loss=f"{measures[0].value:.4f}", refresh=False)
-                is_last = step == total
-                if is_last or (
-                    step % config.checkpoint_every == 0 and updater.steps < stage.updates
-                ):
-                    run.save(models, updater, step=step)
-        bar.close()
+        learner = Learner(models, data, config, run)
+        phases = Phases("q-sft", models, models.begin, partial(update, learner=learner))
+        run_phases(phases, plan_stages(config, len(data.episodes)), data.episodes, config, run)
         return run.folder.path
 
 
-def plan_stages(config: QSFTConfig, episodes: int) -> list[Stage]:
+def plan_stages(config: QSFTConfig, episodes: int) -> list[Stage[Phase]]:
     """The phases with their updates; at least one each."""
-
-    def updates(epochs: float) -> int:
-        return max(1, round(epochs * episodes / config.batch_size))
-
+    passes: list[tuple[Phase, float]] = [
+        ("behaviour", config.behaviour_epochs),
+        ("returns", config.returns_epochs),
+        ("likelihood", config.epochs),
+    ]
     if config.phases == "joint":
-        return [Stage("joint", 0, updates(config.epochs))]
-    first = updates(config.behaviour_epochs) if config.behaviour_epochs > 0 else 0
-    stages = [Stage("behaviour", 0, first)] if first else []
-    if config.returns_epochs > 0:
-        stages.append(Stage("returns", first, updates(config.returns_epochs)))
-        first += stages[-1].updates
-    return [*stages, Stage("likelihood", first, updates(config.epochs))]
+        passes = [("joint", config.epochs)]
+    return stages_of(passes, episodes=episodes, batch_size=config.batch_size)
 
 
-def choose(data: OfflineData, stage: Stage, number: int, config: QSFTConfig) -> list[Episode]:
-    """Which episodes a stage's n-th update learns from."""
-    chosen = shuffled_batch(
-        seeds=[config.seed, stage.first],
-        examples=len(data.episodes),
-        batch_size=config.batch_size,
-        number=number,
-    )
-    return [data.episodes[index] for index in chosen]
-
-
-def update(batch: Sequence[Episode], phase: Phase, learner: Learner) -> list[Measure]:
+def update(
+    batch: Sequence[Episode], phase: Phase, updater: Updater, learner: Learner
+) -> list[Measure]:
     """One optimiser step on a global batch; this process does its share of the episodes."""
-    models, updater, _, config, run = learner
+    models, _, config, run = learner
     mine = batch[run.process :: run.processes]
     policy = models.behaviour
     parts = lay_out(mine, policy.encoder, policy.device, config.compute.micro_batch_tokens)

@@ -20,7 +20,6 @@ from forethought.policies.reweighted import (
 from forethought.rollouts.world import World
 from forethought.runs.sources import MODEL_DIR, model_source
 from forethought.training.offline import OfflineData
-from forethought.training.optim import Updater
 from forethought.training.run import Run
 from forethought.training.start import start
 
@@ -94,7 +93,6 @@ class Learner(NamedTuple):
     """What every update works with."""
 
     models: QSFTModels
-    updater: Updater
     data: OfflineData
     config: QSFTConfig
     run: Run

@@ -7,11 +7,8 @@ from typing import NamedTuple
 
 import torch
 
-from forethought.config import PPOConfig, SFTConfig
-from forethought.config_dpo import DPOConfig
-from forethought.config_ilql import ILQLConfig
+from forethought.config_file import LanguageConfig
 from forethought.config_parts import LoraConfig
-from forethought.config_q_sft import QSFTConfig
 from forethought.policies.actor_critic import ValueHead
 from forethought.policies.huggingface import HuggingFacePolicy, load_value_head
 from forethought.policies.loading import LoadedModel, load_pretrained
@@ -34,7 +31,7 @@ class Start(NamedTuple):
 
 
 def start(
-    config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig | ILQLConfig,
+    config: LanguageConfig,
     run: Run,
     *,
     slots: int,
@@ -79,9 +76,7 @@ def start(
     return Start(world, policy)
 
 
-def demonstrations(
-    world: World, config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig | ILQLConfig
-) -> Iterable[Trajectory]:
+def demonstrations(world: World, config: LanguageConfig) -> Iterable[Trajectory]:
     """The expert's episodes, without end."""
     environment = world.factory()
     seeds = (episode_seed(Split.DEMONSTRATION, config.seed, index) for index in range(2**31))
@@ -89,9 +84,7 @@ def demonstrations(
     return play(world.id, environment, world.prompter, answer, seeds)
 
 
-def texts_of(
-    world: World, config: SFTConfig | PPOConfig | DPOConfig | QSFTConfig | ILQLConfig
-) -> list[str]:
+def texts_of(world: World, config: LanguageConfig) -> list[str]:
     """What is said in this world: prompts and expert answers."""
     texts: list[str] = []
     for trajectory in islice(demonstrations(world, config), TOKENIZER_EPISODES):

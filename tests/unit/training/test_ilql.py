@@ -19,10 +19,11 @@ from forethought.policies.value_weighted import load_value_weighted
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World
 from forethought.runs.metrics import read_metrics
-from forethought.training import ilql
+from forethought.training import phases
 from forethought.training.episodes import Episode, lay_out, scatter_actions
-from forethought.training.ilql import Learner, judge, known_actions, load_episodes, train_ilql
+from forethought.training.ilql import Learner, judge, known_actions, train_ilql
 from forethought.training.ilql_models import ILQLModels
+from forethought.training.offline import load_episodes
 from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 from tests.unit.training.crossing import cut_after, straight_on
 from tests.unit.training.test_q_sft import OneProcess
@@ -59,7 +60,8 @@ def learner_of(config: ILQLConfig) -> Learner:
     with torch.no_grad():
         for parameter in models.values.parameters():
             parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
-    return Learner(models, None, load_episodes(config, policy), config, OneProcess())  # type: ignore[arg-type]
+    episodes = load_episodes(config.data, policy, lambda _: True)
+    return Learner(models, episodes, config, OneProcess())  # type: ignore[arg-type]
 
 
 def by_hand(values: ValueModel, ids: tuple[int, ...]) -> tuple[float, torch.Tensor]:
@@ -163,7 +165,7 @@ def test_resumed_equals_never_stopped(
 ) -> None:
     """Killed in an update, and taken up at the checkpoint before it."""
     whole = train_ilql(replace(config, output=config.output + "_whole"))
-    sound, done = ilql.choose, [0]
+    sound, done = phases.choose, [0]
 
     def killed(*arguments: Any) -> Any:
         done[0] += 1
@@ -171,7 +173,7 @@ def test_resumed_equals_never_stopped(
             raise KeyboardInterrupt
         return sound(*arguments)
 
-    monkeypatch.setattr(ilql, "choose", killed)
+    monkeypatch.setattr(phases, "choose", killed)
     with pytest.raises(KeyboardInterrupt):
         train_ilql(config)
     run = train_ilql(config, existing="resume")
@@ -196,7 +198,7 @@ def test_what_was_cut(config: ILQLConfig, crossing: World, tmp_path: Path) -> No
     write_shard(tmp_path / "cut.parquet", [walk, *straight_on(crossing, range(2))])
     config = replace(config, data=str(tmp_path / "cut.parquet"), batch_size=3)
     returns = replace(config, targets="monte_carlo")
-    cut, *_ = load_episodes(config, load_policy(config.model, slots=1))
+    cut, *_ = load_episodes(config.data, load_policy(config.model, slots=1), lambda _: True)
     assert known_actions(cut, config) == cut.actions - 1
     assert known_actions(cut, returns) == 0
     train_ilql(config)

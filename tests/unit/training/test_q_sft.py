@@ -70,7 +70,7 @@ def test_targets_ask_both_models_about_the_next_state(
     models = QSFTModels(policy, Settings(config.acting, config.support))
     models.begin("likelihood")
     unlike(policy, models)
-    learner = Learner(models, None, data, config, OneProcess())  # type: ignore[arg-type]
+    learner = Learner(models, data, config, OneProcess())  # type: ignore[arg-type]
     episodes = [data.episodes[0], data.episodes[1]]
     parts = lay_out(episodes, policy.encoder, policy.device, 120)
     judged, measures = judge(episodes, parts, learner)
@@ -118,7 +118,7 @@ def test_targets_from_returns(q_sft_config: QSFTConfig, crossing: World, small_m
     data = load_offline(config, crossing, policy)
     models = QSFTModels(policy, Settings(config.acting, config.support))
     models.begin("returns")
-    learner = Learner(models, None, data, config, OneProcess())  # type: ignore[arg-type]
+    learner = Learner(models, data, config, OneProcess())  # type: ignore[arg-type]
     episodes = [data.episodes[0], data.episodes[1]]
     judged, measures = read_returns(
         episodes, lay_out(episodes, policy.encoder, policy.device, 4096), learner
@@ -174,11 +174,11 @@ def test_resumed_equals_never_stopped(
     whole = train_q_sft(replace(config, output=config.output + "_whole"))
     sound, done = q_sft.update, [0]
 
-    def killed(*arguments: Any) -> Any:
+    def killed(*arguments: Any, **others: Any) -> Any:
         done[0] += 1
         if done[0] == stopped_in:
             raise KeyboardInterrupt
-        return sound(*arguments)
+        return sound(*arguments, **others)
 
     monkeypatch.setattr(q_sft, "update", killed)
     with pytest.raises(KeyboardInterrupt):

@@ -1,0 +1,50 @@
+"""What a training from stored episodes alone will do, before it does it."""
+
+from collections.abc import Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from forethought.config_archer import ArcherConfig
+from forethought.config_file import OfflineConfig
+from forethought.config_q_sft import QSFTConfig
+from forethought.errors import ConfigError
+from forethought.training import archer, ilql, q_sft
+from forethought.training.offline import find_reward_map, stored
+from forethought.training.phases import Stage
+from forethought.types import Step
+
+_SAMPLE_STEPS = 64
+
+
+def offline_work(config: OfflineConfig) -> tuple[list[str], list[Step]]:
+    """Lines of the plan, and steps from which lengths can be judged.
+
+    Raises:
+        ForethoughtError: data that are not there or hold nothing to learn from.
+    """
+    path = Path(config.data)
+    lengths = [len(trajectory.steps) for trajectory in stored(path)]
+    if not lengths:
+        raise ConfigError(f"data: {path} holds no episode with a step")
+    stages = ", then ".join(
+        f"{stage.updates:,} of {stage.phase}" for stage in _stages(config, len(lengths))
+    )
+    work = [
+        f"episodes    {len(lengths):,}, of {sum(lengths) / len(lengths):.1f} steps on average",
+        f"updates     {stages}; of {config.batch_size} episodes each",
+    ]
+    if isinstance(config, QSFTConfig):
+        reward_map = find_reward_map(config, stored(path))
+        ends = f"from {reward_map.lowest:g} to {reward_map.highest:g}"
+        work.append(f"reward map  returns {ends} become 0 to 1")
+    sample = list(islice(chain.from_iterable(t.steps for t in stored(path)), _SAMPLE_STEPS))
+    return work, sample
+
+
+def _stages(config: OfflineConfig, episodes: int) -> Sequence[Stage[Any]]:
+    if isinstance(config, QSFTConfig):
+        return q_sft.plan_stages(config, episodes)
+    if isinstance(config, ArcherConfig):
+        return archer.plan_stages(config, episodes)
+    return ilql.plan_stages(config, episodes)

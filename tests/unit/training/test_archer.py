@@ -1,0 +1,316 @@
+"""Offline ArCHer's three phases: what answers are worth, what moves, and what survives a kill."""
+
+from dataclasses import replace
+from math import exp
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from forethought.cli.plan import make_plan
+from forethought.config_archer import ArcherConfig
+from forethought.config_file import dump_config, load_any_config
+from forethought.config_parts import ComputeConfig, OptimizerConfig, PromptConfig
+from forethought.errors import ConfigError
+from forethought.policies.huggingface import load_policy
+from forethought.policies.value_heads import HEADS_FILE
+from forethought.rollouts.store import write_shard
+from forethought.rollouts.world import World
+from forethought.runs.metrics import read_metrics
+from forethought.training import phases
+from forethought.training.archer import (
+    LOSSES,
+    Learner,
+    actor_loss,
+    critic_loss,
+    judge,
+    summarise,
+    train_archer,
+    weigh,
+)
+from forethought.training.archer_models import CRITIC, ArcherModels
+from forethought.training.episodes import Episode, lay_out, scatter_actions
+from forethought.training.imitation import imitate
+from forethought.training.offline import load_episodes
+from forethought.training.utterances import mark_answers
+from tests.unit.training.conftest import ACTION_ONLY, CROSSING
+from tests.unit.training.crossing import cut_after, straight_on
+from tests.unit.training.test_q_sft import OneProcess
+
+
+@pytest.fixture
+def config(small_model: Path, walks: Path, tmp_path: Path) -> ArcherConfig:
+    """Two updates of each phase, a checkpoint after every one."""
+    return ArcherConfig(
+        model=str(small_model),
+        data=str(walks),
+        output=str(tmp_path / "run"),
+        behaviour_epochs=0.2,
+        critic_epochs=0.2,
+        actor_epochs=0.2,
+        batch_size=8,
+        gamma=0.9,
+        beta=2.0,
+        target_rate=0.1,
+        checkpoint_every=1,
+        environment=CROSSING,
+        prompt=ACTION_ONLY,
+        optimizer=OptimizerConfig(learning_rate=3e-3, final_learning_rate=0.0, epsilon=1e-8),
+        compute=ComputeConfig(threads=1),
+    )
+
+
+def learner_of(config: ArcherConfig) -> Learner:
+    """With a critic that tells states and answers apart."""
+    models = ArcherModels(load_policy(config.model, slots=1))
+    models.begin("critic", seed=0)
+    assert models.critic is not None
+    generator = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        for parameter in models.critic.parameters():
+            parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
+    return Learner(models, config, OneProcess())  # type: ignore[arg-type]
+
+
+def episodes_of(learner: Learner, count: int) -> list[Episode]:
+    data = learner.config.data
+    return load_episodes(data, learner.models.policy, lambda _: True)[:count]
+
+
+def by_hand(episode: Episode, learner: Learner) -> list[tuple[float, float, float]]:
+    """Target, min(Q̄1, Q̄2) and V of each answer, by forward passes over its own tokens alone."""
+    critic = learner.models.critic
+    assert critic is not None
+    heads = critic.value_head
+
+    def hidden(ids: tuple[int, ...]) -> torch.Tensor:
+        critic.trunk.model(input_ids=torch.tensor([ids]))
+        return critic.trunk.last_hidden()[0, -1]
+
+    slow: list[float] = []
+    values: list[float] = []
+    with torch.no_grad():
+        for row in episode.rows:
+            prompt, answer = row.example.prompt.token_ids, row.example.completion_ids
+            values.append(float(heads.value(hidden(prompt))))
+            within = hidden((*prompt, *answer[:-1]))
+            both = [head(within)[answer[-1]] for head in (heads.slow_first, heads.slow_second)]
+            slow.append(float(min(both)))
+    following = [*values[1:], 0.0]
+    targets = [r + 0.9 * value for r, value in zip(episode.rewards, following, strict=True)]
+    return list(zip(targets, slow, values, strict=True))
+
+
+def at_last_tokens(episode: Episode, numbers: list[float]) -> torch.Tensor:
+    ends = torch.tensor(episode.answer_lengths).cumsum(0) - 1
+    return torch.zeros(episode.actions).index_put((ends,), torch.tensor(numbers))
+
+
+def test_targets_and_weights(config: ArcherConfig) -> None:
+    """Each against forward passes of its own: one walk to the goal, one into the pit."""
+    learner = learner_of(config)
+    episodes = episodes_of(learner, 2)
+    policy = learner.models.policy
+    parts = lay_out(episodes, policy.encoder, policy.device, 120)
+    answers = mark_answers(episodes, parts, policy.device)
+    assert len(parts) > 1
+    expected = [by_hand(episode, learner) for episode in episodes]
+    flat = torch.tensor([numbers for one in expected for numbers in one])
+    assert (flat.std(0) > 0.02).all()  # or nothing was told apart
+    advantages = flat[:, 1] - flat[:, 2]
+    cap = exp(2.0 * float(advantages.mean()))
+    learner = learner._replace(config=replace(config, weight_cap=cap))
+    judged, sums = judge(episodes, answers, learner)
+    weighted, shown = weigh(answers, learner)
+    weights = [[min(cap, exp(2.0 * (q - v))) for _, q, v in one] for one in expected]
+    columns = [*([list(column) for column in zip(*one, strict=True)][:2] for one in expected)]
+    for place, found in (
+        (0, [one.targets_U for one in judged]),
+        (1, [one.slow_U for one in judged]),
+        (2, [one.weights_U for one in weighted]),
+    ):
+        numbers = weights if place == 2 else [column[place] for column in columns]
+        spread = [at_last_tokens(e, one) for e, one in zip(episodes, numbers, strict=True)]
+        placed = scatter_actions(episodes, parts, spread)
+        for one, found_U, numbers_N in zip(answers, found, placed, strict=True):
+            torch.testing.assert_close(found_U, numbers_N[one.is_last_N], atol=3e-4, rtol=1e-3)
+    named = {measure.name: measure.value for measure in summarise(shown)}
+    assert named["advantage_mean"] == pytest.approx(float(advantages.mean()), abs=1e-3)
+    assert named["advantage_std"] == pytest.approx(float(advantages.std(correction=0)), abs=1e-3)
+    all_weights = torch.tensor([weight for one in weights for weight in one])
+    capped = (advantages > advantages.mean()).float().mean()
+    assert 0 < float(capped) < 1
+    assert named["capped_weights"] == pytest.approx(float(capped))
+    share = all_weights.sum() ** 2 / (len(all_weights) * all_weights.square().sum())
+    assert named["effective_share"] == pytest.approx(float(share), abs=1e-3)
+    assert float(sums[0] / sums[1]) == pytest.approx(float(flat[:, 0].mean()), abs=1e-3)
+
+
+@pytest.mark.parametrize("phase", ["critic", "actor"])
+def test_parts_add_up(phase: str, config: ArcherConfig) -> None:
+    """Loss and gradient of a batch, whole and in parts; with an answer that nobody judged."""
+    learner = learner_of(config)
+    cut = replace(episodes_of(learner, 1)[0], terminated=False)
+    episodes = [*episodes_of(learner, 3), cut]
+    policy, critic = learner.models.policy, learner.models.critic
+    assert critic is not None
+    learner.models.begin(phase, seed=0)  # type: ignore[arg-type]
+    found: list[tuple[float, torch.Tensor]] = []
+    for most in (4096, 120):
+        parts = lay_out(episodes, policy.encoder, policy.device, most)
+        answers = mark_answers(episodes, parts, policy.device)
+        totals, total = torch.zeros(len(LOSSES)), torch.zeros(())
+        if phase == "critic":
+            module, known = critic, sum(one.known_answers for one in episodes)
+            assert known == 15
+            judged, _ = judge(episodes, answers, learner)
+            losses = [critic_loss(one, known, learner, totals) for one in judged]
+            total = totals[0]
+        else:
+            module, tokens = policy.module, sum(one.actions for one in episodes)
+            tokens -= cut.answer_lengths[-1]
+            weighted, shown = weigh(answers, learner)
+            assert shown[0].item() == 15
+            losses = [actor_loss(one, tokens, learner, total) for one in weighted]
+        module.zero_grad()
+        torch.stack(losses).sum().backward()
+        grads = [p.grad.flatten() for p in module.parameters() if p.grad is not None]
+        found.append((float(total), torch.cat(grads)))
+    (one, one_gradient), (other, other_gradient) = found
+    assert one == pytest.approx(other, rel=1e-4)
+    torch.testing.assert_close(one_gradient, other_gradient, atol=1e-5, rtol=1e-3)
+    assert one_gradient.abs().max() > 1e-3
+
+
+def test_without_beta_the_policy_imitates(config: ArcherConfig) -> None:
+    learner = learner_of(replace(config, beta=0.0))
+    episodes = episodes_of(learner, 3)
+    policy, tokens = learner.models.policy, sum(one.actions for one in episodes)
+    (part,) = lay_out(episodes, policy.encoder, policy.device, 4096)
+    (weighted,), _ = weigh(mark_answers(episodes, [part], policy.device), learner)
+    found = actor_loss(weighted, tokens, learner, torch.zeros(()))
+    expected = imitate(part, tokens, policy, learner.run, torch.zeros(()))
+    assert found.item() == pytest.approx(expected.item())
+
+
+# Whole runs
+
+
+def weights(run: Path, step: int, part: str = "") -> dict[str, torch.Tensor]:
+    name = part if part.endswith("tensors") else f"{part}/model.safetensors"
+    return load_file(f"{run}/checkpoints/step_{step}/model/{name}")
+
+
+HEADS = f"{CRITIC}/{HEADS_FILE}"
+
+
+def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+def stop_in(update: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kills the run when the n-th update begins, once."""
+    sound, begun = phases.choose, [0]
+
+    def killed(*arguments: Any) -> Any:
+        begun[0] += 1
+        if begun[0] == update:
+            raise KeyboardInterrupt
+        return sound(*arguments)
+
+    monkeypatch.setattr(phases, "choose", killed)
+
+
+def test_what_moves_in_which_phase(config: ArcherConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop_in(5, monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        train_archer(config)
+    run = Path(config.output)  # its checkpoints: in the middle of the second phase, and behind it
+    assert same(weights(run, 3), weights(run, 4))
+    assert not same(weights(run, 3, CRITIC), weights(run, 4, CRITIC))
+    before, critic, policy = weights(run, 3, HEADS), weights(run, 4, HEADS), weights(run, 4)
+    assert not torch.equal(before["value.2.weight"], critic["value.2.weight"])
+    for name in ("first.2.weight", "second.2.bias"):
+        slow = before[f"slow_{name}"]
+        torch.testing.assert_close(critic[f"slow_{name}"], slow + 0.1 * (critic[name] - slow))
+    trunk = weights(run, 4, CRITIC)
+    train_archer(config, existing="resume")
+    assert same(critic, weights(run, 6, HEADS))
+    assert same(trunk, weights(run, 6, CRITIC))
+    assert not same(policy, weights(run, 6))
+    log = read_metrics(run / "metrics.jsonl")
+    assert log.column("loss").steps.tolist() == [1, 2]
+    assert log.column("critic_loss").steps.tolist() == [3, 4]
+    assert log.column("actor_loss").steps.tolist() == [5, 6]
+    acting = load_policy(str(run / "checkpoints/step_6/model"), slots=1)
+    now = dict(acting.module.model.named_parameters())
+    assert all(torch.equal(now[name], one) for name, one in weights(run, 6).items() if name in now)
+
+
+@pytest.mark.parametrize(
+    "stopped_in",
+    [
+        pytest.param(2, id="in the first phase"),
+        pytest.param(3, id="behind the first phase"),
+        pytest.param(4, id="in the second phase"),
+        pytest.param(5, id="behind the second phase"),
+        pytest.param(6, id="in the third phase"),
+    ],
+)
+def test_resumed_equals_never_stopped(
+    stopped_in: int, config: ArcherConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed in an update, and taken up at the checkpoint before it."""
+    whole = train_archer(replace(config, output=config.output + "_whole"))
+    stop_in(stopped_in, monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        train_archer(config)
+    run = train_archer(config, existing="resume")
+    for part in ("", CRITIC, HEADS):
+        assert same(weights(whole, 6, part), weights(run, 6, part))
+    metrics = [(one / "metrics.jsonl").read_text(encoding="utf-8") for one in (whole, run)]
+    assert metrics[0] == metrics[1]
+
+
+def test_what_was_cut(config: ArcherConfig, crossing: World, tmp_path: Path) -> None:
+    """Its last answer is not learned from; an episode of one cut answer has nothing to give."""
+    walk = next(straight_on(crossing, range(1)))
+    path = tmp_path / "cut.parquet"
+    write_shard(path, [cut_after(walk, 1), cut_after(walk, 2), walk])
+    config = replace(config, data=str(path), batch_size=1, critic_epochs=1.0, actor_epochs=1.0)
+    train_archer(replace(config, behaviour_epochs=0.0))
+    write_shard(path, [cut_after(walk, 1)])
+    with pytest.raises(ConfigError, match="holds no step whose outcome is known"):
+        train_archer(config, existing="overwrite")
+
+
+# The settings
+
+
+def test_the_plan(config: ArcherConfig) -> None:
+    plan = "\n".join(make_plan(config))
+    assert "2 of behaviour, then 2 of critic, then 2 of actor; of 8 episodes each" in plan
+    assert "critic" in plan.splitlines()[-2]
+
+
+def test_settings_come_back_equal(config: ArcherConfig, tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(dump_config(config), encoding="utf-8")
+    assert load_any_config(tmp_path / "config.yaml") == config
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"expectile": 1.0}, "expectile is 1.0 — expected between 0 and 1"),
+        ({"beta": -1.0}, "beta is -1.0 — expected 0 or more"),
+        ({"weight_cap": 0.5}, "weight_cap is 0.5 — expected 1 or more"),
+        ({"gamma": 1.1}, r"gamma is 1\.1"),
+        ({"actor_epochs": 0.0}, r"actor_epochs is 0\.0 — expected above 0"),
+        ({"prompt": PromptConfig(return_levels=4)}, r"prompt\.return_levels is 4 — expected 0"),
+    ],
+)
+def test_wrong_settings(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        ArcherConfig(**changes)

@@ -1,0 +1,28 @@
+"""Which updates belong to which phase; that a run goes on inside each, the algorithms' own tests
+show."""
+
+import pytest
+
+from forethought.training.phases import Stage, stages_of
+
+
+@pytest.mark.parametrize(
+    ("passes", "expected"),
+    [
+        # 80 episodes, 8 to an update: 10 updates a pass.
+        pytest.param(
+            [("first", 0.4), ("second", 1.5)], [("first", 0, 4), ("second", 4, 15)], id="two"
+        ),
+        pytest.param(
+            [("first", 0.0), ("second", 1.0)], [("second", 0, 10)], id="none of the first"
+        ),
+        pytest.param(
+            [("first", 1e-6), ("second", 1e-6)],
+            [("first", 0, 1), ("second", 1, 1)],
+            id="at least one update",
+        ),
+    ],
+)
+def test_stages(passes: list[tuple[str, float]], expected: list[tuple[str, int, int]]) -> None:
+    found = stages_of(passes, episodes=80, batch_size=8)
+    assert found == [Stage(*one) for one in expected]
