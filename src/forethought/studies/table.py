@@ -50,7 +50,7 @@ def _results(summary: Summary) -> Iterator[str]:
     names = [judging.name for judging in summary.plan.also_judged]
     header = [*_HEADER, *(f"{name}: {what}" for name in names for what in _ALSO)]
     beside = [_NOTHING] * (len(_ALSO) * len(names))
-    stages = [[*_stage(stage), *_also(stage)] for stage in summary.stages]
+    stages = [[*_stage(stage), *_also(stage)] for stage in _once(summary.stages)]
     yield from _markdown(header, [*([*line, *beside] for line in lines), *stages])
     yield ""
     yield (
@@ -60,7 +60,7 @@ def _results(summary: Summary) -> Iterator[str]:
         "was not judged is left out, and stands below. The interval of the return likewise."
     )
     yield (
-        "Minutes: of all seeds; what rows share is in each of them, and once in the sum above. "
+        "Minutes: of all seeds. A stage that rows share stands in the first of them alone. "
         "PPO: playing, rescoring, updating; SFT: from the command's start to its end."
     )
 
@@ -74,6 +74,16 @@ def _reference(reference: Reference, suffix: str) -> Iterator[list[str]]:
             _mean(row.mean_return, row.return_interval),
             *(invalid, _NOTHING, count(row.episodes), _NOTHING),
         ]
+
+
+def _once(stages: Sequence[StageSummary]) -> Iterator[StageSummary]:
+    """Without the earlier stages that a row shares with a row above it."""
+    shown: set[tuple[str, ...]] = set()
+    for stage in stages:
+        cells = tuple(outcome.cell.key for outcome in stage.outcomes)
+        if stage.is_last or cells not in shown:
+            yield stage
+        shown.add(cells)
 
 
 def _stage(stage: StageSummary) -> list[str]:

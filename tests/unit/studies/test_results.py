@@ -93,7 +93,7 @@ def test_one_seed_has_no_spread_and_none_no_pool() -> None:
 
 def test_the_table(plan: Plan) -> None:
     table = lines(plan)
-    assert table[2:9] == [
+    assert table[2:8] == [
         ["random", "–", "–", "25.0", "–", "0.25", "–", "–", "20", "–"],
         ["expert", "–", "–", "100.0", "–", "1.00", "–", "–", "20", "–"],
         ["ceiling", "–", "–", "100.0", "–", "–", "–", "–", "–", "–"],
@@ -106,15 +106,11 @@ def test_the_table(plan: Plan) -> None:
             *("0.65", "25.0", "2 of 2", "40", "0.0"),
         ],
         [
-            *("none", "1. sft", "0: 25.0, 1: 25.0", "25.0 [14.2, 40.2]", "25.0 ± 0.0"),
-            *("0.25", "25.0", "2 of 2", "40", "0.0"),
-        ],
-        [
             *("**none**", "2. ppo", "0: 0.0, 1: 100.0", "50.0 [35.2, 64.8]", "50.0 ± 70.7"),
             *("0.50", "25.0", "2 of 2", "40", "0.0"),
         ],
     ]
-    assert [row[2] for row in table[11:]] == ["finished"] * 6
+    assert [row[2] for row in table[10:]] == ["finished"] * 6
 
 
 def test_variants_of_the_world_stand_beside(plan: Plan) -> None:
