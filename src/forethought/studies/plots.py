@@ -29,6 +29,7 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#
 _LINES = ("-", "--", "-.", ":")
 _GREY = "#666666"
 _WIDTH_IN = 7.0
+_LEGEND_COLUMNS = 2
 _SUCCESS = "success_rate"
 
 
@@ -55,7 +56,7 @@ def success_plot(summary: Summary) -> str | None:
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_xlim(-0.02, 1.02)
         axes.xaxis.set_major_formatter(PercentFormatter(1.0))
-        axes.set_xlabel("success on held-out episodes; bars: 95 % of all seeds' episodes together")
+        axes.set_xlabel("success on held-out episodes, 95 %")
         return _svg(figure, f"{summary.plan.name}-success")
 
 
@@ -64,8 +65,9 @@ def curves_plot(summary: Summary) -> str | None:
     curves_of = {row.name: _curves(row) for row in summary.plan.rows}
     if not any(curves_of.values()):
         return None
+    lines = -(-sum(map(bool, curves_of.values())) // _LEGEND_COLUMNS)
     with style.context(["default", {"text.parse_math": False}]):
-        figure = Figure(figsize=(_WIDTH_IN, 4.0), layout="constrained")
+        figure = Figure(figsize=(_WIDTH_IN, 3.8 + 0.2 * lines), layout="constrained")
         axes = figure.subplots()
         _plain_style(axes)
         for name, curves in curves_of.items():
@@ -75,7 +77,8 @@ def curves_plot(summary: Summary) -> str | None:
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
         axes.set_xlabel("environment steps")
         axes.set_ylabel("success in training")
-        axes.legend(frameon=False, fontsize=9, loc="lower right")
+        # Below the axes: over them it would hide the curves.
+        figure.legend(frameon=False, fontsize=9, loc="outside lower center", ncols=_LEGEND_COLUMNS)
         return _svg(figure, f"{summary.plan.name}-curves")
 
 
