@@ -68,6 +68,21 @@ def test_sft(whole_sft: Path, tmp_path: Path) -> None:
     assert largest_difference(whole_sft, launched(SFT, tmp_path / "two")) <= TOLERANCE
 
 
+def test_archer(tmp_path: Path) -> None:
+    """Three phases of three updates, each of two episodes for one process and one for the other."""
+    words = "--environment.id Wordle --prompt.format action_only"
+    assert run(f"collect --policy data {words} --episodes 9 --output {tmp_path}/data").code == 0
+    words = (
+        f"train archer --data {tmp_path}/data {words} --batch-size 3 --beta 2 --compute.threads 1 "
+        "--optimizer.warmup-steps 0 --optimizer.epsilon 1e-4"
+    )
+    one, two = trained(words, tmp_path / "one"), launched(words, tmp_path / "two")
+    assert largest_difference(one, two) <= TOLERANCE
+    before = weights(trained(f"{words} --actor-epochs 0.1", tmp_path / "before"))
+    after = weights(one)
+    assert max(map(largest, (after[name] - before[name] for name in before))) > 10 * TOLERANCE
+
+
 def test_sft_with_dropout_killed_and_resumed(whole_sft: Path, tmp_path: Path) -> None:
     """Every process draws its own dropout, and goes on drawing where it was."""
     words = f"{SFT} --model {whole_sft}{LORA}"
