@@ -31,6 +31,10 @@ class SFTConfig:
     demonstrations: int = 20000
     """Expert steps to learn from. RL4VLM: 20,000 (NumberLine), 50,000 (other card games)."""
 
+    slips: float = 0.0
+    """Share of the expert's steps at which the world gets another action, drawn from those that
+    the episode has offered; learned is how the expert goes on, not the slip (DART)."""
+
     data: str | None = None
     """A file or folder of trajectories (`forethought collect`) to learn from instead."""
 
@@ -65,6 +69,8 @@ class SFTConfig:
         share, is_stored = self.top_fraction, self.data is not None
         require(0 < share <= 1, "top_fraction", share, "above 0, at most 1")
         require(share == 1 or is_stored, "top_fraction", share, "1 without data to choose from")
+        require(0 <= self.slips < 1, "slips", self.slips, "0 or more, below 1")
+        require(not (self.slips and is_stored), "slips", self.slips, "0 with stored data")
         levels = self.prompt.return_levels
         require(levels == 0 or is_stored, "prompt.return_levels", levels, "0 without data to rank")
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
 
@@ -19,7 +19,7 @@ from forethought.training.examples import to_example
 from forethought.training.optim import Updater
 from forethought.training.run import Existing, Run, open_run
 from forethought.training.shuffling import shuffled_batch
-from forethought.training.start import demonstrations, start
+from forethought.training.start import demonstrated_steps, start
 from forethought.training.stored_steps import stored_steps
 from forethought.types import Measure
 
@@ -103,8 +103,8 @@ def load_examples(config: SFTConfig, world: World, policy: HuggingFacePolicy) ->
         ConfigError: the stored trajectories hold no valid answer.
     """
     if config.data is None:
-        steps = chain.from_iterable(t.steps for t in demonstrations(world, config))
-        return [to_example(s, policy) for s in islice(steps, config.demonstrations)]
+        steps = islice(demonstrated_steps(world, config), config.demonstrations)
+        return [to_example(step, policy) for step in steps]
     path = Path(config.data)
     steps = stored_steps(config, path)
     examples = [to_example(step, policy) for step in steps if step.action.is_valid]

@@ -1,12 +1,13 @@
 """What a run starts with: the world, and a policy made from nothing or loaded."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
+from forethought.config import SFTConfig
 from forethought.config_file import LanguageConfig
 from forethought.config_parts import LoraConfig
 from forethought.policies.actor_critic import ValueHead
@@ -14,12 +15,13 @@ from forethought.policies.huggingface import HuggingFacePolicy, load_value_head
 from forethought.policies.loading import LoadedModel, load_pretrained
 from forethought.policies.lora import add_lora
 from forethought.policies.tiny import IMAGE_SIZE, make_tiny
-from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.scripted import Answer, expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
+from forethought.rollouts.slips import SlippingExpert
 from forethought.rollouts.world import World, open_world
 from forethought.runs.sources import MODEL_DIR, TINY, model_source
 from forethought.training.run import Run
-from forethought.types import Trajectory
+from forethought.types import Step, Trajectory
 
 TOKENIZER_EPISODES = 300
 """Expert episodes on whose text the tiny model's tokenizer is trained."""
@@ -78,10 +80,15 @@ def start(
 
 def demonstrations(world: World, config: LanguageConfig) -> Iterable[Trajectory]:
     """The expert's episodes, without end."""
-    environment = world.factory()
-    seeds = (episode_seed(Split.DEMONSTRATION, config.seed, index) for index in range(2**31))
-    answer = expert_answer(config.prompt.format)
-    return play(world.id, environment, world.prompter, answer, seeds)
+    return _played(world, config, expert_answer(config.prompt.format))
+
+
+def demonstrated_steps(world: World, config: SFTConfig) -> Iterator[Step]:
+    """The expert's steps, without end; where it slips, those that follow and not the slip."""
+    expert = SlippingExpert(config.slips, config.prompt.format, seed=config.seed)
+    for trajectory in _played(world, config, expert):
+        slips = expert.end_episode()
+        yield from (step for step, slip in zip(trajectory.steps, slips, strict=False) if not slip)
 
 
 def texts_of(world: World, config: LanguageConfig) -> list[str]:
@@ -92,6 +99,11 @@ def texts_of(world: World, config: LanguageConfig) -> list[str]:
             texts += [message.text for message in step.prompt.messages]
             texts.append(step.completion.text)
     return texts
+
+
+def _played(world: World, config: LanguageConfig, answer: Answer) -> Iterator[Trajectory]:
+    seeds = (episode_seed(Split.DEMONSTRATION, config.seed, index) for index in range(2**31))
+    return play(world.id, world.factory(), world.prompter, answer, seeds)
 
 
 def _adapted(loaded: LoadedModel, config: LoraConfig, seed: int) -> LoadedModel:

@@ -1,0 +1,46 @@
+"""An expert that slips now and then, so that one learns how it goes on from there.
+
+Who imitates flawless episodes never sees what follows a mistake, and is lost after its first
+(DART: Laskey et al., 2017, with noise that does not depend on the state).
+"""
+
+import numpy as np
+
+from forethought.config_parts import AnswerFormat
+from forethought.environments.contract import Advice, Environment
+from forethought.prompts.answers import write_answer
+from forethought.rollouts.scripted import expert_answer
+from forethought.types import Observation
+
+
+class SlippingExpert:
+    """Answers as the world's expert, but for a share of the steps.
+
+    There it tries, uniformly, any action that the episode has offered so far, so that some are
+    not possible any more.
+    """
+
+    def __init__(self, share: float, answer_format: AnswerFormat, *, seed: int) -> None:
+        self._share = share
+        self._expert = expert_answer(answer_format)
+        self._randomness = np.random.Generator(np.random.Philox(key=seed))
+        self._offered: dict[str, None] = {}
+        self._slips: list[bool] = []
+
+    def __call__(self, environment: Environment, observation: Observation) -> str:
+        """The text of the next answer."""
+        choices = (
+            observation.admissible_actions or environment.actions or environment.legal_actions()
+        )
+        self._offered.update(dict.fromkeys(choices))
+        self._slips.append(bool(self._randomness.random() < self._share))
+        if not self._slips[-1]:
+            return self._expert(environment, observation)
+        offered = tuple(self._offered)
+        action = offered[int(self._randomness.integers(len(offered)))]
+        return write_answer(Advice(action, ()), "action_only")
+
+    def end_episode(self) -> list[bool]:
+        """Which of the episode's answers were slips; the next answer begins another one."""
+        slips, self._slips, self._offered = self._slips, [], {}
+        return slips

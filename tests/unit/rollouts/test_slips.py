@@ -1,0 +1,87 @@
+"""An expert that slips: what is done in the world, and what is learned of it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+
+import pytest
+
+from forethought.config import SFTConfig
+from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.errors import ConfigError
+from forethought.prompts.plain import PlainPrompter
+from forethought.rollouts.scripted import play
+from forethought.rollouts.slips import SlippingExpert
+from forethought.rollouts.world import open_world
+from forethought.training.start import demonstrated_steps
+from tests.unit.training.stairs import Stairs
+
+STAIRS = EnvironmentConfig("tests.unit.training.stairs:Stairs")
+ACTION_ONLY = PromptConfig(format="action_only")
+
+
+class Doors(Stairs):
+    """Every stair has a command of its own."""
+
+    actions: Sequence[str] = ()
+
+    def legal_actions(self) -> tuple[str, ...]:
+        return (f"up from {self.observation().text}", "down")
+
+
+def episodes(share: float, world: Stairs) -> list[tuple[list[bool], list[str]]]:
+    """Slips and actions of 200 episodes."""
+    expert = SlippingExpert(share, "action_only", seed=1)
+    prompter = PlainPrompter(("up", "down"), "action_only")
+    played = play("Stairs", world, prompter, expert, range(200))
+    return [(expert.end_episode(), [s.action.action for s in t.steps]) for t in played]
+
+
+def test_its_share_of_the_steps_are_slips() -> None:
+    slips = [slip for flags, _ in episodes(0.25, Stairs()) for slip in flags]
+    assert 0.2 < sum(slips) / len(slips) < 0.3
+
+
+def test_a_slip_is_drawn_from_what_was_offered_and_the_rest_is_the_expert() -> None:
+    for flags, actions in episodes(0.5, Stairs()):
+        assert len(flags) == len(actions)
+        assert {action for action, slip in zip(actions, flags, strict=True) if not slip} <= {"up"}
+    drawn = Counter(
+        action
+        for flags, actions in episodes(0.5, Stairs())
+        for action, slip in zip(actions, flags, strict=True)
+        if slip
+    )
+    assert 0.4 < drawn["down"] / drawn.total() < 0.6
+
+
+def test_what_is_not_possible_any_more_may_be_tried_and_no_other_episodes_commands() -> None:
+    expert = SlippingExpert(1 - 1e-9, "action_only", seed=1)
+    late: Counter[str] = Counter()
+    for _ in range(200):
+        world = Doors()
+        first = world.restart(0)
+        assert "stair 1" not in expert(world, first)
+        world.act("up")
+        late[expert(world, world.observation())] += 1
+        expert.end_episode()
+    assert len(late) == 3
+    assert any("up from stair 0" in text for text in late)
+
+
+def test_slips_are_not_learned_and_what_follows_is() -> None:
+    world = open_world(STAIRS, ACTION_ONLY, default_image_size=None)
+    config = SFTConfig(environment=STAIRS, prompt=ACTION_ONLY, slips=0.5)
+    steps = list(islice(demonstrated_steps(world, config), 100))
+    assert {step.action.action for step in steps} == {"up"}
+    flawless = SFTConfig(environment=STAIRS, prompt=ACTION_ONLY)
+    stairs = [step.state_key for step in islice(demonstrated_steps(world, flawless), 100)]
+    assert len(set(stairs)) == 3
+    assert len({step.state_key for step in steps}) > 3
+
+
+def test_settings_that_say_nothing_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"slips is 1.0 — expected 0 or more, below 1"):
+        SFTConfig(slips=1.0)
+    with pytest.raises(ConfigError, match=r"slips is 0.1 — expected 0 with stored data"):
+        SFTConfig(slips=0.1, data="data")
