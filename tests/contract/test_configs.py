@@ -1,5 +1,6 @@
-"""Every file in configs/ is read, and its head says how it is used."""
+"""Every file in configs/ is read, its head says how it is used, and what is named is there."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,13 +8,36 @@ import pytest
 from forethought.config_file import ALGORITHMS, load_any_config
 from forethought.rollouts.world import open_world
 
-CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.yaml"))
+ROOT = Path(__file__).parents[2]
+STUDIES = ROOT / "configs/studies"
+CONFIGS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (ROOT / "configs").rglob("*.yaml")
+    if STUDIES not in path.parents
+)
+SPEAKS = [
+    *(ROOT / "src").rglob("*.py"),
+    *(ROOT / "docs").rglob("*.md"),
+    *(ROOT / "configs").rglob("*.yaml"),
+    *(ROOT / "examples").rglob("*.py"),
+    *ROOT.glob("*.md"),
+]
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in CONFIGS])
-def test_a_config(path: Path) -> None:
-    config = load_any_config(path)
+@pytest.mark.parametrize("path", CONFIGS)
+def test_a_config(path: str) -> None:
+    config = load_any_config(ROOT / path)
     algorithm = next(name for name, kind in ALGORITHMS.items() if kind is type(config))
-    command = f"#   forethought train {algorithm} --config configs/{path.name}\n"
-    assert command in path.read_text(encoding="utf-8")
+    command = f"#   forethought train {algorithm} --config {path}\n"
+    assert command in (ROOT / path).read_text(encoding="utf-8")
     open_world(config.environment, config.prompt, default_image_size=64)
+
+
+def test_no_file_names_a_config_that_is_not_there() -> None:
+    named = {
+        (name, file.relative_to(ROOT).as_posix())
+        for file in SPEAKS
+        for name in re.findall(r"configs/\w[\w/]*\.yaml", file.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 20
+    assert not sorted(pair for pair in named if not (ROOT / pair[0]).exists())

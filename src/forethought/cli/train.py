@@ -62,7 +62,7 @@ def train_sft(settings: Train[SFTConfig]) -> None:
 
     Examples:
       forethought train sft --environment.id NumberLine --output runs/sft
-      forethought train sft --config configs/number_line_sft.yaml --dry-run
+      forethought train sft --config configs/quickstart_sft.yaml --dry-run
       forethought train sft --resume runs/sft
     """
     _train("sft", settings)
@@ -75,7 +75,7 @@ def train_ppo(settings: Train[PPOConfig]) -> None:
 
     Examples:
       forethought train ppo --model runs/sft --environment.id NumberLine --output runs/ppo
-      forethought train ppo --config configs/number_line_ppo.yaml --optimizer.learning-rate 3e-5
+      forethought train ppo --config configs/quickstart_ppo.yaml --optimizer.learning-rate 3e-5
       forethought train ppo --resume runs/ppo
     """
     _train("ppo", settings)
@@ -103,9 +103,9 @@ def train_q_sft(settings: Train[QSFTConfig]) -> None:
     count, β, is set when the run is evaluated.
 
     Examples:
-      forethought train q-sft --data data/wordle --environment.id Wordle \
+      forethought train q-sft --data data/wordle --environment.id Wordle \\
           --prompt.format action_only --output runs/wordle_q_sft
-      forethought collect --policy data --environment.id Wordle --prompt.format action_only \
+      forethought collect --policy data --environment.id Wordle --prompt.format action_only \\
           --episodes 20000 --output data/wordle
       forethought evaluate runs/wordle_q_sft --beta 0 4 16 64
     """
@@ -120,9 +120,9 @@ def train_ilql(settings: Train[ILQLConfig]) -> None:
     then --model does already), then a copy of it learns values.
 
     Examples:
-      forethought train ilql --data data/wordle --environment.id Wordle \
+      forethought train ilql --data data/wordle --environment.id Wordle \\
           --prompt.format action_only --output runs/wordle_ilql
-      forethought train ilql --data data/wordle --environment.id Wordle \
+      forethought train ilql --data data/wordle --environment.id Wordle \\
           --prompt.format action_only --targets maximum --cql-weight 0.1 --output runs/wordle_cql
       forethought evaluate runs/wordle_ilql --beta 0 4 16 64
     """
@@ -137,9 +137,9 @@ def train_archer(settings: Train[ArcherConfig]) -> None:
     answers, then the first one imitates again, each answer weighted by its advantage.
 
     Examples:
-      forethought train archer --data data/wordle --environment.id Wordle \
+      forethought train archer --data data/wordle --environment.id Wordle \\
           --prompt.format action_only --output runs/wordle_archer
-      forethought train archer --data data/wordle --environment.id Wordle \
+      forethought train archer --data data/wordle --environment.id Wordle \\
           --prompt.format action_only --beta 4 --output runs/wordle_archer_4
       forethought evaluate runs/wordle_archer
     """
