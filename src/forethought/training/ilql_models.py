@@ -10,7 +10,6 @@ from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.policies.reweighted import BEHAVIOUR, twin_of
 from forethought.policies.value_heads import ValueModel, load_value_model, new_heads
 from forethought.policies.value_weighted import VALUES, save_acting
-from forethought.rollouts.world import World
 from forethought.runs.sources import MODEL_DIR, model_source
 from forethought.training.run import Run
 from forethought.training.start import start
@@ -61,16 +60,16 @@ class ILQLModels:
         save_acting(folder, self._acting)
 
 
-def start_ilql(config: ILQLConfig, run: Run) -> tuple[World, ILQLModels]:
-    """Opens the world and makes the models: from the run's checkpoint where it goes on.
+def start_ilql(config: ILQLConfig, run: Run) -> ILQLModels:
+    """Makes the models: from the run's checkpoint where it goes on.
 
     Raises:
         ForethoughtError: a world, option, model or checkpoint that is not there.
     """
     folder = None if run.checkpoint is None else run.checkpoint / MODEL_DIR
     source = model_source(config.model) if folder is None else folder / BEHAVIOUR
-    world, behaviour = start(config, run, slots=1, critic=False, source=str(source))
+    behaviour = start(config, run, slots=1, critic=False, source=str(source)).policy
     models = ILQLModels(behaviour, config.acting)
     if folder is not None and (folder / VALUES).is_dir():
         models.values = load_value_model(folder / VALUES, behaviour)
-    return world, models
+    return models
