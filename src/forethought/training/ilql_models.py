@@ -7,8 +7,8 @@ from torch import nn
 
 from forethought.config_ilql import ILQLConfig, ValueActingConfig
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.reweighted import BEHAVIOUR, twin_of
-from forethought.policies.value_heads import ValueModel, load_value_model, new_heads
+from forethought.policies.reweighted import BEHAVIOUR
+from forethought.policies.value_heads import ValueModel, load_value_model, new_value_model
 from forethought.policies.value_weighted import VALUES, save_acting
 from forethought.runs.sources import MODEL_DIR, model_source
 from forethought.training.run import Run
@@ -45,8 +45,7 @@ class ILQLModels:
         if phase == "behaviour":
             return
         if self.values is None:
-            heads = new_heads(self.behaviour.module.model, seed=seed).to(self.behaviour.device)
-            self.values = ValueModel(twin_of(self.behaviour), heads)
+            self.values = new_value_model(self.behaviour, seed=seed)
         self.behaviour.module.requires_grad_(requires_grad=False)
         self.behaviour.module.eval()
         self._trained = self.values
