@@ -109,7 +109,7 @@ def open_player(
     from forethought.policies.cnn import is_cnn, load_cnn
     from forethought.policies.huggingface import load_policy
     from forethought.policies.loading import LoadedModel
-    from forethought.policies.reweighted import acting_model, is_reweighted, load_reweighted
+    from forethought.policies.reweighted import is_reweighted, load_reweighted
     from forethought.policies.value_weighted import is_value_weighted, load_value_weighted
 
     if is_cnn(Path(source.model)):
@@ -125,6 +125,6 @@ def open_player(
         valued = load_value_weighted(Path(source.model), slots=slots)
         size = valued.preferred_image_size
         return valued, open_world(environment, prompt, default_image_size=size)
-    policy = load_policy(acting_model(Path(source.model)), slots=slots)
+    policy = load_policy(source.model, slots=slots)
     size = LoadedModel(policy.module.model, policy.processor).preferred_image_size
     return policy, open_world(environment, prompt, default_image_size=size)

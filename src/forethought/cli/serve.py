@@ -104,7 +104,7 @@ def load_served(settings: Serve, model: Path) -> tuple[Policy, Check]:
     """
     from forethought.policies.cnn import is_cnn
     from forethought.policies.huggingface import load_policy
-    from forethought.policies.reweighted import acting_model, is_reweighted, load_reweighted
+    from forethought.policies.reweighted import is_reweighted, load_reweighted
     from forethought.policies.value_weighted import is_value_weighted, load_value_weighted
 
     if is_cnn(model):
@@ -115,5 +115,5 @@ def load_served(settings: Serve, model: Path) -> tuple[Policy, Check]:
     if is_value_weighted(model):
         valued = load_value_weighted(model, slots=settings.slots)
         return valued, valued.behaviour.require_room
-    policy = load_policy(acting_model(model), slots=settings.slots)
+    policy = load_policy(str(model), slots=settings.slots)
     return policy, policy.require_room

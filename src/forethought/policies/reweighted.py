@@ -15,11 +15,11 @@ from forethought.errors import PolicyError
 from forethought.losses.support import likelihood_ratios, support_mask
 from forethought.policies.actor_critic import RULED_OUT, ActorCritic
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.loading import load_pretrained
+from forethought.policies.loading import BEHAVIOUR, load_pretrained
 from forethought.policies.weighted import WeightedPolicy
 
-BEHAVIOUR, LIKELIHOOD = "behaviour", "likelihood"
-"""Folders of π_φ and p_θ inside a saved model."""
+LIKELIHOOD = "likelihood"
+"""Folder of p_θ, beside π_φ's, inside a saved model."""
 SETTINGS_FILE = "reweighted.json"
 
 
@@ -169,11 +169,6 @@ def reweighted(
 def is_reweighted(folder: Path) -> bool:
     """Whether a model's folder holds two models that act together."""
     return (folder / SETTINGS_FILE).is_file() and (folder / LIKELIHOOD).is_dir()
-
-
-def acting_model(folder: Path) -> str:
-    """The folder of π_φ where a model's folder holds that; else the folder itself."""
-    return str(folder / BEHAVIOUR) if (folder / BEHAVIOUR).is_dir() else str(folder)
 
 
 def load_reweighted(folder: Path, *, slots: int) -> WeightedPolicy[ActingConfig]:

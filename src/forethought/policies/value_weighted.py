@@ -12,8 +12,7 @@ from forethought.errors import PolicyError
 from forethought.losses.support import support_mask
 from forethought.policies.actor_critic import RULED_OUT, ActorCritic
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.loading import load_pretrained
-from forethought.policies.reweighted import BEHAVIOUR
+from forethought.policies.loading import BEHAVIOUR, load_pretrained
 from forethought.policies.value_heads import HEADS_FILE, ValueHeads, ValueModel, load_value_model
 from forethought.policies.weighted import WeightedPolicy
 

@@ -7,10 +7,10 @@ from torch import nn
 
 from forethought.config_ilql import ILQLConfig, ValueActingConfig
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.reweighted import BEHAVIOUR
+from forethought.policies.loading import BEHAVIOUR
 from forethought.policies.value_heads import ValueModel, load_value_model, new_value_model
 from forethought.policies.value_weighted import VALUES, save_acting
-from forethought.runs.sources import MODEL_DIR, model_source
+from forethought.runs.sources import MODEL_DIR
 from forethought.training.run import Run
 from forethought.training.start import start
 
@@ -65,10 +65,7 @@ def start_ilql(config: ILQLConfig, run: Run) -> ILQLModels:
     Raises:
         ForethoughtError: a world, option, model or checkpoint that is not there.
     """
-    folder = None if run.checkpoint is None else run.checkpoint / MODEL_DIR
-    source = model_source(config.model) if folder is None else folder / BEHAVIOUR
-    behaviour = start(config, run, slots=1, critic=False, source=str(source)).policy
-    models = ILQLModels(behaviour, config.acting)
-    if folder is not None and (folder / VALUES).is_dir():
-        models.values = load_value_model(folder / VALUES, behaviour)
+    models = ILQLModels(start(config, run, slots=1, critic=False).policy, config.acting)
+    if run.checkpoint is not None and (run.checkpoint / MODEL_DIR / VALUES).is_dir():
+        models.values = load_value_model(run.checkpoint / MODEL_DIR / VALUES, models.behaviour)
     return models
