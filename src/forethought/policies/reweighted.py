@@ -14,7 +14,7 @@ from forethought.config_q_sft import ActingConfig, SupportConfig
 from forethought.errors import PolicyError
 from forethought.losses.support import likelihood_ratios, support_mask
 from forethought.policies.actor_critic import RULED_OUT, ActorCritic
-from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.huggingface import HuggingFacePolicy, load_policy
 from forethought.policies.loading import BEHAVIOUR, load_pretrained
 from forethought.policies.weighted import WeightedPolicy
 
@@ -178,8 +178,6 @@ def load_reweighted(folder: Path, *, slots: int) -> WeightedPolicy[ActingConfig]
         PolicyError: it cannot be loaded.
     """
     settings = Settings.load(folder)
-    loaded = load_pretrained(str(folder / BEHAVIOUR))
-    behaviour = HuggingFacePolicy(loaded, slots=slots)
-    behaviour.module.to("cuda" if torch.cuda.is_available() else "cpu")
+    behaviour = load_policy(str(folder / BEHAVIOUR), slots=slots)
     likelihood = load_twin(folder / LIKELIHOOD, behaviour)
     return reweighted(behaviour, likelihood, settings, slots=slots)
