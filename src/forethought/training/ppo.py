@@ -315,7 +315,7 @@ def improve(samples: Sequence[Sample], learner: Learner, iteration: int) -> Stat
     policy.module.without_dropout()
     sizes = run.gather([len(sample.old_logprobs) for sample in samples])
     first = run.offset(len(samples))
-    totals = torch.zeros(len(Statistics._fields) - 1)
+    totals = empty_totals()
     norms: list[float] = []
     for epoch in range(config.epochs):
         order = np.random.default_rng([config.seed, iteration, epoch]).permutation(len(sizes))
@@ -326,6 +326,11 @@ def improve(samples: Sequence[Sample], learner: Learner, iteration: int) -> Stat
     policy.weights_changed()
     means = run.sum(totals) / len(norms)
     return Statistics(*means.tolist(), gradient_norm=float(np.mean(norms)))
+
+
+def empty_totals() -> Tensor:
+    """Sums of `Statistics`, before any: all but the gradient's norm."""
+    return torch.zeros(len(Statistics._fields) - 1)
 
 
 class BatchSize(NamedTuple):
