@@ -33,13 +33,13 @@ from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.world import World
+from forethought.training.judging import judge
 from forethought.training.ppo import (
     BatchSize,
     Learner,
     collect,
     empty_totals,
     improve,
-    judge,
     make_collector,
     micro_losses,
     rescore,
