@@ -82,7 +82,6 @@ HEAVY = {"torch", "transformers", "peft", "accelerate"}
 
 MAX_LINES = 350
 LONGER = {
-    "src/forethought/training/ppo.py": "the whole of an algorithm is read in one place",
     "tests/contract/architectures/builders.py": "one builder per architecture, all alike",
 }
 

@@ -33,13 +33,13 @@ from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.world import World
+from forethought.training.judging import judge
 from forethought.training.ppo import (
     BatchSize,
     Learner,
-    Statistics,
     collect,
+    empty_totals,
     improve,
-    judge,
     make_collector,
     micro_losses,
     rescore,
@@ -174,7 +174,7 @@ def _gradient_gap(learner: Learner, batch: Sequence[Sample]) -> float:
     policy, updater, config, _, _ = learner
     policy.module.without_dropout()
     whole = BatchSize(len(batch), sum(len(sample.old_logprobs) for sample in batch))
-    for part in micro_losses(batch, whole, torch.zeros(len(Statistics._fields) - 1), learner):
+    for part in micro_losses(batch, whole, empty_totals(), learner):
         part().backward()
     ours = _take_gradient(updater.trained)
     for sample in batch:

@@ -106,25 +106,14 @@ def open_player(
     """
     if source.is_api:
         return open_api_player(source.model, environment, prompt, api)
+    from forethought.policies.acting import load_acting
     from forethought.policies.cnn import is_cnn, load_cnn
-    from forethought.policies.huggingface import load_policy
-    from forethought.policies.loading import LoadedModel
-    from forethought.policies.reweighted import acting_model, is_reweighted, load_reweighted
-    from forethought.policies.value_weighted import is_value_weighted, load_value_weighted
 
     if is_cnn(Path(source.model)):
         agent = load_cnn(Path(source.model))
         seen = open_pictured_world(environment, default_image_size=agent.shape.height)
         agent.require_actions(seen.actions)
         return agent, seen.world
-    if is_reweighted(Path(source.model)):
-        weighed = load_reweighted(Path(source.model), slots=slots)
-        size = weighed.preferred_image_size
-        return weighed, open_world(environment, prompt, default_image_size=size)
-    if is_value_weighted(Path(source.model)):
-        valued = load_value_weighted(Path(source.model), slots=slots)
-        size = valued.preferred_image_size
-        return valued, open_world(environment, prompt, default_image_size=size)
-    policy = load_policy(acting_model(Path(source.model)), slots=slots)
-    size = LoadedModel(policy.module.model, policy.processor).preferred_image_size
+    policy = load_acting(source.model, slots=slots)
+    size = policy.preferred_image_size
     return policy, open_world(environment, prompt, default_image_size=size)

@@ -102,18 +102,10 @@ def load_served(settings: Serve, model: Path) -> tuple[Policy, Check]:
     Raises:
         PolicyError: it cannot be loaded, or has no words.
     """
+    from forethought.policies.acting import load_acting
     from forethought.policies.cnn import is_cnn
-    from forethought.policies.huggingface import load_policy
-    from forethought.policies.reweighted import acting_model, is_reweighted, load_reweighted
-    from forethought.policies.value_weighted import is_value_weighted, load_value_weighted
 
     if is_cnn(model):
         raise PolicyError(f"{settings.run} has no words — serve a language model")
-    if is_reweighted(model):
-        weighed = load_reweighted(model, slots=settings.slots)
-        return weighed, weighed.behaviour.require_room
-    if is_value_weighted(model):
-        valued = load_value_weighted(model, slots=settings.slots)
-        return valued, valued.behaviour.require_room
-    policy = load_policy(acting_model(model), slots=settings.slots)
+    policy = load_acting(str(model), slots=settings.slots)
     return policy, policy.require_room

@@ -37,6 +37,7 @@ class HuggingFacePolicy:
         """
         self.processor = loaded.processor
         self.adapter = loaded.adapter
+        self.preferred_image_size = loaded.preferred_image_size
         self.module = ActorCritic(loaded.model, value_head)
         self.encoder = Encoder(loaded.model, loaded.processor)
         self._slots = slots

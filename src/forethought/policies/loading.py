@@ -28,6 +28,8 @@ from forethought.policies.hub import require_source
 from forethought.policies.lora import load_lora, outline_lora
 
 ADAPTER_CONFIG = "adapter_config.json"
+BEHAVIOUR = "behaviour"
+"""Folder of π_φ inside the model of a run that learns values beside it."""
 
 
 class LoadedModel(NamedTuple):
@@ -48,7 +50,8 @@ class LoadedModel(NamedTuple):
 def load_pretrained(source: str, *, dtype: torch.dtype = torch.float32) -> LoadedModel:
     """Loads a folder written by `save_pretrained`, or a model of the hub.
 
-    A folder that holds a LoRA adapter names its base model, which is loaded first.
+    A folder that holds a LoRA adapter names its base model, which is loaded first. Of one that
+    holds a policy and its values, the policy is loaded.
 
     Raises:
         PolicyError: nothing there, or nothing that these architectures can read.
@@ -60,7 +63,7 @@ def load_pretrained(source: str, *, dtype: torch.dtype = torch.float32) -> Loade
             found.base, dtype=dtype, attn_implementation="sdpa"
         )
         # The adapters then sit inside the model, which keeps its own class and methods.
-        adapter = load_lora(model, source) if found.has_adapter else None
+        adapter = load_lora(model, found.source) if found.has_adapter else None
         return LoadedModel(model, found.processor, adapter)
 
 
@@ -75,13 +78,15 @@ def load_outline(source: str) -> LoadedModel:
         found = _find(source)
         with torch.device("meta"):
             model: PreTrainedModel = found.kind.from_config(found.config)
-            adapter = outline_lora(model, source) if found.has_adapter else None
+            adapter = outline_lora(model, found.source) if found.has_adapter else None
         return LoadedModel(model, found.processor, adapter)
 
 
 class _Found(NamedTuple):
     """What the small files of a model say."""
 
+    source: str
+    """Where they are."""
     base: str
     """Where the weights are, less those of an adapter."""
     has_adapter: bool
@@ -92,6 +97,8 @@ class _Found(NamedTuple):
 
 
 def _find(source: str) -> _Found:
+    behaviour = Path(source) / BEHAVIOUR
+    source = str(behaviour) if behaviour.is_dir() else source
     adapter = Path(source) / ADAPTER_CONFIG
     has_adapter = adapter.exists()
     base = json.loads(adapter.read_text())["base_model_name_or_path"] if has_adapter else source
@@ -105,7 +112,7 @@ def _find(source: str) -> _Found:
     sees = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
     kind = AutoModelForImageTextToText if sees else AutoModelForCausalLM
     processor = _load_processor(source if Path(source).exists() else base, config, sees)
-    return _Found(base, has_adapter, config, kind, processor)
+    return _Found(source, base, has_adapter, config, kind, processor)
 
 
 def _load_processor(

@@ -14,12 +14,12 @@ from forethought.config_q_sft import ActingConfig, SupportConfig
 from forethought.errors import PolicyError
 from forethought.losses.support import likelihood_ratios, support_mask
 from forethought.policies.actor_critic import RULED_OUT, ActorCritic
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.loading import load_pretrained
+from forethought.policies.huggingface import HuggingFacePolicy, load_policy
+from forethought.policies.loading import BEHAVIOUR, load_pretrained
 from forethought.policies.weighted import WeightedPolicy
 
-BEHAVIOUR, LIKELIHOOD = "behaviour", "likelihood"
-"""Folders of π_φ and p_θ inside a saved model."""
+LIKELIHOOD = "likelihood"
+"""Folder of p_θ, beside π_φ's, inside a saved model."""
 SETTINGS_FILE = "reweighted.json"
 
 
@@ -171,11 +171,6 @@ def is_reweighted(folder: Path) -> bool:
     return (folder / SETTINGS_FILE).is_file() and (folder / LIKELIHOOD).is_dir()
 
 
-def acting_model(folder: Path) -> str:
-    """The folder of π_φ where a model's folder holds that; else the folder itself."""
-    return str(folder / BEHAVIOUR) if (folder / BEHAVIOUR).is_dir() else str(folder)
-
-
 def load_reweighted(folder: Path, *, slots: int) -> WeightedPolicy[ActingConfig]:
     """What a Q-SFT run's checkpoint holds, to act with, on the GPU if there is one.
 
@@ -183,8 +178,6 @@ def load_reweighted(folder: Path, *, slots: int) -> WeightedPolicy[ActingConfig]
         PolicyError: it cannot be loaded.
     """
     settings = Settings.load(folder)
-    loaded = load_pretrained(str(folder / BEHAVIOUR))
-    behaviour = HuggingFacePolicy(loaded, slots=slots)
-    behaviour.module.to("cuda" if torch.cuda.is_available() else "cpu")
+    behaviour = load_policy(str(folder / BEHAVIOUR), slots=slots)
     likelihood = load_twin(folder / LIKELIHOOD, behaviour)
     return reweighted(behaviour, likelihood, settings, slots=slots)

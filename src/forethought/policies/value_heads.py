@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 from forethought.errors import PolicyError
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.reweighted import Twin, load_twin
+from forethought.policies.reweighted import Twin, load_twin, twin_of
 
 HEADS_FILE = "value_heads.safetensors"
 _SCALINGS = ("final_logit_softcapping", "logit_scale", "logits_scaling")
@@ -108,6 +108,16 @@ def new_heads(model: PreTrainedModel, *, seed: int) -> ValueHeads:
     vocabulary = int(projection.weight.shape[0])
     generator = torch.Generator().manual_seed(seed)
     return ValueHeads(text.hidden_size, vocabulary, generator=generator)
+
+
+def new_value_model(policy: HuggingFacePolicy, *, seed: int) -> ValueModel:
+    """A copy of a policy's layers, with heads that have learned nothing.
+
+    Raises:
+        PolicyError: as `new_heads`.
+    """
+    heads = new_heads(policy.module.model, seed=seed)
+    return ValueModel(twin_of(policy), heads.to(policy.device))
 
 
 def load_value_model(folder: Path, like: HuggingFacePolicy) -> ValueModel:

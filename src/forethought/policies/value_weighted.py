@@ -11,9 +11,8 @@ from forethought.config_ilql import ValueActingConfig
 from forethought.errors import PolicyError
 from forethought.losses.support import support_mask
 from forethought.policies.actor_critic import RULED_OUT, ActorCritic
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.loading import load_pretrained
-from forethought.policies.reweighted import BEHAVIOUR
+from forethought.policies.huggingface import load_policy
+from forethought.policies.loading import BEHAVIOUR
 from forethought.policies.value_heads import HEADS_FILE, ValueHeads, ValueModel, load_value_model
 from forethought.policies.weighted import WeightedPolicy
 
@@ -105,7 +104,6 @@ def load_value_weighted(folder: Path, *, slots: int) -> WeightedPolicy[ValueActi
         PolicyError: it cannot be loaded.
     """
     acting = load_acting(folder)
-    behaviour = HuggingFacePolicy(load_pretrained(str(folder / BEHAVIOUR)), slots=slots)
-    behaviour.module.to("cuda" if torch.cuda.is_available() else "cpu")
+    behaviour = load_policy(str(folder / BEHAVIOUR), slots=slots)
     values = reads_values(load_value_model(folder / VALUES, behaviour))
     return WeightedPolicy(behaviour, values, acting, weigh=_weigh, slots=slots)

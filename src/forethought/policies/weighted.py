@@ -9,7 +9,6 @@ from forethought.policies.actor_critic import ActorCritic
 from forethought.policies.contract import GenerationRequest, GenerationResult
 from forethought.policies.decoding import DecodeLoop
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.loading import LoadedModel
 from forethought.types import Message, Prompt
 
 ActingT = TypeVar("ActingT")
@@ -54,9 +53,7 @@ class WeightedPolicy(Generic[ActingT]):
 
     @property
     def preferred_image_size(self) -> int | None:
-        """As `LoadedModel.preferred_image_size`."""
-        module, processor = self.behaviour.module, self.behaviour.processor
-        return LoadedModel(module.model, processor).preferred_image_size
+        return self.behaviour.preferred_image_size
 
     @property
     def acting(self) -> ActingT:
@@ -75,6 +72,10 @@ class WeightedPolicy(Generic[ActingT]):
 
     def prompt(self, messages: Sequence[Message]) -> Prompt:
         return self.behaviour.prompt(messages)
+
+    def require_room(self, prompt: Prompt, max_new_tokens: int) -> None:
+        """As `HuggingFacePolicy.require_room`."""
+        self.behaviour.require_room(prompt, max_new_tokens)
 
     def submit(self, request: GenerationRequest) -> None:
         if self._loop is None:

@@ -7,8 +7,7 @@ from torch import nn
 
 from forethought.config_archer import ArcherConfig
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.reweighted import twin_of
-from forethought.policies.value_heads import ValueModel, load_value_model, new_heads
+from forethought.policies.value_heads import ValueModel, load_value_model, new_value_model
 from forethought.runs.sources import MODEL_DIR
 from forethought.training.run import Run
 from forethought.training.start import start
@@ -48,8 +47,7 @@ class ArcherModels:
         if phase == "behaviour":
             return
         if self.critic is None:
-            heads = new_heads(self.policy.module.model, seed=seed).to(self.policy.device)
-            self.critic = ValueModel(twin_of(self.policy), heads)
+            self.critic = new_value_model(self.policy, seed=seed)
         is_actor = phase == "actor"
         for parameter in self._learning:
             parameter.requires_grad_(is_actor)

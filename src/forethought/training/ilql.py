@@ -39,7 +39,6 @@ class Learner(NamedTuple):
     """What every update works with."""
 
     models: ILQLModels
-    episodes: list[Episode]
     config: ILQLConfig
     run: Run
 
@@ -51,7 +50,7 @@ def train_ilql(config: ILQLConfig, *, existing: Existing = "refuse") -> Path:
         ForethoughtError: whatever a person can mend: settings, model, data, disk.
     """
     with open_run(config, existing) as run:
-        _, models = start_ilql(config, run)
+        models = start_ilql(config, run)
         episodes = load_episodes(
             config.data, models.behaviour, lambda one: known_actions(one, config) > 0
         )
@@ -59,7 +58,7 @@ def train_ilql(config: ILQLConfig, *, existing: Existing = "refuse") -> Path:
             "ilql",
             models,
             begin=partial(models.begin, seed=config.seed),
-            update=partial(update, learner=Learner(models, episodes, config, run)),
+            update=partial(update, learner=Learner(models, config, run)),
             head_learning_rate=config.head_learning_rate,
         )
         run_phases(phases, plan_stages(config, len(episodes)), episodes, config, run)
@@ -87,7 +86,7 @@ def update(
 ) -> list[Measure]:
     """One optimiser step on a global batch; this process does its share of the episodes."""
     if phase == "behaviour":
-        models, _, config, run = learner
+        models, config, run = learner
         return learn_to_imitate(batch, models.behaviour, updater, config, run)
     return learn_values(batch, updater, learner)
 
@@ -109,7 +108,7 @@ class Judged(NamedTuple):
 
 def learn_values(batch: Sequence[Episode], updater: Updater, learner: Learner) -> list[Measure]:
     """One optimiser step of Q1, Q2 and V."""
-    models, _, config, run = learner
+    models, config, run = learner
     policy = models.behaviour
     assert models.values is not None
     mine = batch[run.process :: run.processes]

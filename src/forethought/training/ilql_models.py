@@ -7,11 +7,10 @@ from torch import nn
 
 from forethought.config_ilql import ILQLConfig, ValueActingConfig
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.reweighted import BEHAVIOUR, twin_of
-from forethought.policies.value_heads import ValueModel, load_value_model, new_heads
+from forethought.policies.loading import BEHAVIOUR
+from forethought.policies.value_heads import ValueModel, load_value_model, new_value_model
 from forethought.policies.value_weighted import VALUES, save_acting
-from forethought.rollouts.world import World
-from forethought.runs.sources import MODEL_DIR, model_source
+from forethought.runs.sources import MODEL_DIR
 from forethought.training.run import Run
 from forethought.training.start import start
 
@@ -46,8 +45,7 @@ class ILQLModels:
         if phase == "behaviour":
             return
         if self.values is None:
-            heads = new_heads(self.behaviour.module.model, seed=seed).to(self.behaviour.device)
-            self.values = ValueModel(twin_of(self.behaviour), heads)
+            self.values = new_value_model(self.behaviour, seed=seed)
         self.behaviour.module.requires_grad_(requires_grad=False)
         self.behaviour.module.eval()
         self._trained = self.values
@@ -61,16 +59,13 @@ class ILQLModels:
         save_acting(folder, self._acting)
 
 
-def start_ilql(config: ILQLConfig, run: Run) -> tuple[World, ILQLModels]:
-    """Opens the world and makes the models: from the run's checkpoint where it goes on.
+def start_ilql(config: ILQLConfig, run: Run) -> ILQLModels:
+    """Makes the models: from the run's checkpoint where it goes on.
 
     Raises:
         ForethoughtError: a world, option, model or checkpoint that is not there.
     """
-    folder = None if run.checkpoint is None else run.checkpoint / MODEL_DIR
-    source = model_source(config.model) if folder is None else folder / BEHAVIOUR
-    world, behaviour = start(config, run, slots=1, critic=False, source=str(source))
-    models = ILQLModels(behaviour, config.acting)
-    if folder is not None and (folder / VALUES).is_dir():
-        models.values = load_value_model(folder / VALUES, behaviour)
-    return world, models
+    models = ILQLModels(start(config, run, slots=1, critic=False).policy, config.acting)
+    if run.checkpoint is not None and (run.checkpoint / MODEL_DIR / VALUES).is_dir():
+        models.values = load_value_model(run.checkpoint / MODEL_DIR / VALUES, models.behaviour)
+    return models

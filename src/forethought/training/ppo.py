@@ -20,25 +20,19 @@ from forethought.environments.vector import Runner
 from forethought.errors import OffPolicyError
 from forethought.losses.kl import kl_to_reference
 from forethought.losses.masked_mean import masked_mean
-from forethought.losses.policy import PolicyLoss, clipped_policy_loss
-from forethought.losses.preference.action_consistency import action_consistency_loss
-from forethought.losses.thoughts import thought_scaled_logprobs
-from forethought.losses.value import ValueLoss, clipped_value_loss, explained_variance
 from forethought.policies.actor_critic import Scores
-from forethought.policies.batching import Rows, TokenBatch
+from forethought.policies.batching import Rows
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.policies.reference import Reference, load_reference, start_reference
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.world import World
-from forethought.targets.batch_normalised import batch_normalised_advantages
-from forethought.targets.gae import trajectory_advantages
-from forethought.targets.groups import episode_return, group_advantages
-from forethought.targets.normalise import normalise_advantages
 from forethought.training.anchor import penalised, reference_logprobs
+from forethought.training.judging import judge, summarise_critic
 from forethought.training.optim import Updater
+from forethought.training.ppo_losses import action_consistency, policy_loss, value_loss
 from forethought.training.run import Existing, Run, advance, open_run
-from forethought.training.samples import Old, Sample, lay_out, plan, to_sample
+from forethought.training.samples import Sample, lay_out, plan, to_sample
 from forethought.training.start import start
 from forethought.training.summary import Stopwatch, summarise_collection
 from forethought.types import Measure
@@ -212,63 +206,6 @@ def with_anchor(samples: list[Sample], anchor: list[list[float]] | None) -> list
     ]
 
 
-def judge(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:
-    """Advantages by GAE (truncation bootstraps, termination does not), then normalised
-    over the whole iteration and all processes; or without a critic."""
-    if not config.has_critic:
-        return judge_by_episodes(collected, config, run)
-    samples: list[Sample] = []
-    for trajectory in collected.trajectories:
-        if trajectory.failure is not None:
-            continue
-        judged = trajectory_advantages(trajectory, gamma=config.gamma, gae_lambda=config.gae_lambda)
-        samples += [
-            to_sample(step, float(advantage), float(value_target))
-            for step, advantage, value_target in zip(
-                trajectory.steps, judged.advantages_T, judged.returns_T, strict=True
-            )
-        ]
-    everyone = run.gather([sample.advantage for sample in samples])
-    normalised = normalise_advantages(np.array(everyone))
-    first = run.offset(len(samples))
-    return [
-        sample._replace(advantage=float(normalised[first + index]))
-        for index, sample in enumerate(samples)
-    ]
-
-
-def judge_by_episodes(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:
-    """Advantages of whole episodes against each other, in the scale that each estimator has.
-
-    A group is within one process; REINFORCE++ compares the episodes of all.
-    """
-    trajectories = collected.trajectories
-    assert config.advantage != "gae"
-    if config.advantage == "reinforce_plus_plus":
-        trajectories = [t for t in trajectories if t.failure is None]
-        everyone_N = batch_normalised_advantages(
-            returns_N=np.array(run.gather([episode_return(t) for t in trajectories])),
-            steps_N=np.array(run.gather([float(len(t.steps)) for t in trajectories])),
-        )
-        first = run.offset(len(trajectories))
-        advantages = [
-            np.full(len(trajectory.steps), everyone_N[first + index])
-            for index, trajectory in enumerate(trajectories)
-        ]
-    else:
-        advantages = group_advantages(
-            trajectories,
-            estimator=config.advantage,
-            gamma=config.gamma,
-            step_weight=config.step_advantage_weight,
-        )
-    return [
-        to_sample(step, float(advantage), value_target=0.0)
-        for trajectory, advantages_T in zip(trajectories, advantages, strict=True)
-        for step, advantage in zip(trajectory.steps, advantages_T, strict=True)
-    ]
-
-
 def rescore(samples: Sequence[Sample], learner: Learner) -> tuple[list[Sample], float]:
     """Scores the samples with the weights that acted, as training will score them.
 
@@ -315,7 +252,7 @@ def improve(samples: Sequence[Sample], learner: Learner, iteration: int) -> Stat
     policy.module.without_dropout()
     sizes = run.gather([len(sample.old_logprobs) for sample in samples])
     first = run.offset(len(samples))
-    totals = torch.zeros(len(Statistics._fields) - 1)
+    totals = empty_totals()
     norms: list[float] = []
     for epoch in range(config.epochs):
         order = np.random.default_rng([config.seed, iteration, epoch]).permutation(len(sizes))
@@ -326,6 +263,11 @@ def improve(samples: Sequence[Sample], learner: Learner, iteration: int) -> Stat
     policy.weights_changed()
     means = run.sum(totals) / len(norms)
     return Statistics(*means.tolist(), gradient_norm=float(np.mean(norms)))
+
+
+def empty_totals() -> Tensor:
+    """Sums of `Statistics`, before any: all but the gradient's norm."""
+    return torch.zeros(len(Statistics._fields) - 1)
 
 
 class BatchSize(NamedTuple):
@@ -396,58 +338,6 @@ def micro_losses(
     return [partial(part, rows) for rows in plan(samples, config.compute.micro_batch_tokens)]
 
 
-def policy_loss(scores: Scores, tokens: TokenBatch, old: Old, config: PPOConfig) -> PolicyLoss:
-    """Clipped loss on λ-scaled log-probs (Eq. 4.3), the same λ on both sides of the ratio."""
-    new_BT, old_BT = (
-        thought_scaled_logprobs(
-            logprobs_BT=logprobs_BT,
-            thought_mask_BT=old.thought_mask_BT,
-            action_mask_BT=tokens.mask_BT & ~old.thought_mask_BT,
-            thought_weight=config.thought_weight,
-        )
-        for logprobs_BT in (scores.logprobs_BT, old.logprobs_BT)
-    )
-    if config.ratio == "step":
-        return clipped_policy_loss(
-            logprobs=new_BT.sum(1),
-            old_logprobs=old_BT.sum(1),
-            advantages=old.advantages_B,
-            mask=None,
-            clip=config.clip,
-        )
-    return clipped_policy_loss(
-        logprobs=new_BT,
-        old_logprobs=old_BT,
-        advantages=old.advantages_B[:, None].expand_as(new_BT),
-        mask=tokens.mask_BT,
-        clip=config.clip,
-        aggregation=config.loss_aggregation,
-    )
-
-
-def action_consistency(scores: Scores, tokens: TokenBatch, old: Old) -> Tensor:
-    """How far p(a|T) of the actions taken is from the reference's (InteractiveCOT, Eq. 7); from
-    what it was when they were taken where no reference is kept."""
-    is_action_BT = tokens.mask_BT & ~old.thought_mask_BT
-    return action_consistency_loss(
-        action_P=torch.where(is_action_BT, scores.logprobs_BT, 0.0).sum(1),
-        reference_action_P=torch.where(is_action_BT, old.reference_logprobs_BT, 0.0).sum(1),
-    )
-
-
-def value_loss(scores: Scores, old: Old, config: PPOConfig) -> ValueLoss:
-    """Clipped loss of the critic; 0 where there is none."""
-    if scores.values_B is None:
-        return ValueLoss(*torch.zeros(3, device=old.values_B.device))
-    return clipped_value_loss(
-        values_B=scores.values_B,
-        old_values_B=old.values_B,
-        returns_B=old.value_targets_B,
-        clip=config.value_clip,
-        mask_B=None,
-    )
-
-
 def summarise_updates(statistics: Statistics, config: PPOConfig) -> list[Measure]:
     """The updates' statistics; nothing is said about a critic or a reference that is not there."""
     of_critic = () if config.has_critic else ("value_loss", "value_clip_fraction")
@@ -457,13 +347,3 @@ def summarise_updates(statistics: Statistics, config: PPOConfig) -> list[Measure
         for name, value in statistics._asdict().items()
         if name not in (*of_critic, *of_reference)
     ]
-
-
-def summarise_critic(samples: Sequence[Sample], run: Run) -> list[Measure]:
-    """How much of the returns the critic foresaw, over all processes."""
-    explained = explained_variance(
-        values_B=torch.tensor(run.gather([sample.old_value for sample in samples])),
-        returns_B=torch.tensor(run.gather([sample.value_target for sample in samples])),
-        mask_B=None,
-    )
-    return [Measure("explained_variance", float(explained))]

@@ -8,8 +8,8 @@ from torch import nn
 
 from forethought.config_q_sft import QSFTConfig
 from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.loading import BEHAVIOUR
 from forethought.policies.reweighted import (
-    BEHAVIOUR,
     LIKELIHOOD,
     Settings,
     Twin,
@@ -18,7 +18,7 @@ from forethought.policies.reweighted import (
     twin_of,
 )
 from forethought.rollouts.world import World
-from forethought.runs.sources import MODEL_DIR, model_source
+from forethought.runs.sources import MODEL_DIR
 from forethought.training.offline import OfflineData
 from forethought.training.run import Run
 from forethought.training.start import start
@@ -104,11 +104,10 @@ def start_q_sft(config: QSFTConfig, run: Run) -> tuple[World, QSFTModels]:
     Raises:
         ForethoughtError: a world, option, model or checkpoint that is not there.
     """
-    folder = None if run.checkpoint is None else run.checkpoint / MODEL_DIR
-    source = model_source(config.model) if folder is None else folder / BEHAVIOUR
-    world, behaviour = start(config, run, slots=1, critic=False, source=str(source))
+    world, behaviour = start(config, run, slots=1, critic=False)
     models = QSFTModels(behaviour, Settings(config.acting, config.support))
-    if folder is not None and (folder / LIKELIHOOD).is_dir():
+    if run.checkpoint is not None and (run.checkpoint / MODEL_DIR / LIKELIHOOD).is_dir():
+        folder = run.checkpoint / MODEL_DIR
         models.likelihood = load_twin(folder / LIKELIHOOD, behaviour)
         models.target = load_twin(folder / TARGET, behaviour)
     return world, models

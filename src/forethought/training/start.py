@@ -32,29 +32,19 @@ class Start(NamedTuple):
     policy: HuggingFacePolicy
 
 
-def start(
-    config: LanguageConfig,
-    run: Run,
-    *,
-    slots: int,
-    critic: bool,
-    source: str | None = None,
-) -> Start:
+def start(config: LanguageConfig, run: Run, *, slots: int, critic: bool) -> Start:
     """Opens the world and makes the policy: from the run's checkpoint where it goes on.
 
     Args:
         slots: completions generated at a time by this process.
         critic: whether the policy judges states, too.
-        source: a model's folder instead of the checkpoint's or the settings' one.
 
     Raises:
         ForethoughtError: a world, option, model or checkpoint that is not there.
     """
     # Dropout draws from torch's own generator, which checkpoints hold from here on.
     torch.manual_seed((config.seed << 16) + run.process)
-    folder = source or (
-        str(run.checkpoint / MODEL_DIR) if run.checkpoint else model_source(config.model)
-    )
+    folder = str(run.checkpoint / MODEL_DIR) if run.checkpoint else model_source(config.model)
     if folder == TINY:
         world = open_world(config.environment, config.prompt, default_image_size=IMAGE_SIZE)
         loaded = make_tiny(texts_of(world, config), seed=config.seed)

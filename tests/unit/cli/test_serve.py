@@ -15,7 +15,7 @@ import torch
 
 from forethought.cli.models import find_source
 from forethought.cli.serve import Serve, load_served
-from forethought.policies.reweighted import acting_model
+from forethought.policies.loading import BEHAVIOUR
 from forethought.rollouts.store import read_shards
 from forethought.serving.admission import Limits
 from forethought.serving.engine import Engine
@@ -76,7 +76,7 @@ def test_a_run_with_values_answers_by_them(
     type_: Type, valued_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Behind the protocol as at home; otherwise than the behaviour that the values weigh."""
-    behaviour = acting_model(Path(find_source(str(valued_run)).model))
+    behaviour = Path(find_source(str(valued_run)).model) / BEHAVIOUR
     how = "--episodes 6 --max-new-tokens 16 --temperature 0 --environment.id Bandit --threads 1"
     with served(valued_run, monkeypatch):
         for player, folder in ((valued_run, "own"), ("api:player", "api"), (behaviour, "alone")):

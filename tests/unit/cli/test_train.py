@@ -13,7 +13,8 @@ import yaml
 
 from forethought.config_file import load_any_config
 from forethought.runs.run_folder import RunFolder
-from tests.unit.cli.terminal import PPO, SFT, Type
+from forethought.runs.sources import model_source
+from tests.unit.cli.terminal import PPO, SFT, VALUES, Type
 
 
 def stored(run: Path) -> dict[str, bytes]:
@@ -224,6 +225,20 @@ def test_bad_flags(type_: Type, words: str, line: str) -> None:
 def test_bad_files(type_: Type, tmp_path: Path, text: str, line: str) -> None:
     (tmp_path / "my.yaml").write_text(text)
     assert refusal(type_, "train sft --config my.yaml").startswith(line)
+
+
+def test_a_run_with_values_is_a_start_too(type_: Type, valued_run: Path, tmp_path: Path) -> None:
+    """Of its behaviour policy, which is left as it was where nothing imitates any more."""
+    assert (
+        type_("collect --policy random --environment.id Bandit --episodes 8 --output data").code
+        == 0
+    )
+    words = f"train ilql {VALUES} --behaviour-epochs 0 --model {valued_run} --data data"
+    outcome = type_(f"{words} --output {tmp_path / 'next'}")
+    assert outcome.code == 0, outcome.err
+    weights = "behaviour/model.safetensors"
+    one, other = (Path(model_source(str(run))) / weights for run in (valued_run, tmp_path / "next"))
+    assert one.read_bytes() == other.read_bytes()
 
 
 def test_a_run_that_is_there_is_neither_continued_nor_deleted(type_: Type, sft_run: Path) -> None:

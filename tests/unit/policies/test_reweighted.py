@@ -14,13 +14,12 @@ from forethought.config_q_sft import ActingConfig, SupportConfig
 from forethought.errors import PolicyError
 from forethought.policies.actor_critic import ActorCritic
 from forethought.policies.contract import GenerationRequest, GenerationResult, Policy
-from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.huggingface import HuggingFacePolicy, load_policy
+from forethought.policies.loading import BEHAVIOUR
 from forethought.policies.reweighted import (
-    BEHAVIOUR,
     LIKELIHOOD,
     Settings,
     Twin,
-    acting_model,
     is_reweighted,
     load_reweighted,
     load_twin,
@@ -204,11 +203,11 @@ def test_saved_and_loaded(pair: tuple[HuggingFacePolicy, Twin], tmp_path: Path) 
     behaviour, likelihood = pair
     settings = Settings(ActingConfig(beta=6.0), SupportConfig(floor=0.01))
     assert not is_reweighted(tmp_path)
-    assert acting_model(tmp_path) == str(tmp_path)
     behaviour.save(tmp_path / BEHAVIOUR)
     settings.save(tmp_path)
     assert not is_reweighted(tmp_path)  # A first phase has no values yet: π_φ acts.
-    assert acting_model(tmp_path) == str(tmp_path / BEHAVIOUR)
+    alone = load_policy(str(tmp_path), slots=4)
+    assert fresh(alone.module, (7, 8)).equal(fresh(behaviour.module, (7, 8)))
     likelihood.save(tmp_path / LIKELIHOOD, behaviour)
     assert is_reweighted(tmp_path)
     loaded = load_reweighted(tmp_path, slots=4)

@@ -10,8 +10,9 @@ from forethought.config_ilql import ValueActingConfig
 from forethought.errors import PolicyError
 from forethought.policies.actor_critic import ActorCritic
 from forethought.policies.contract import GenerationRequest, GenerationResult, Policy
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.reweighted import BEHAVIOUR, acting_model, twin_of
+from forethought.policies.huggingface import HuggingFacePolicy, load_policy
+from forethought.policies.loading import BEHAVIOUR
+from forethought.policies.reweighted import twin_of
 from forethought.policies.tiny import TinySize, make_tiny
 from forethought.policies.value_heads import HEADS_FILE, ValueModel, load_value_model, new_heads
 from forethought.policies.value_weighted import (
@@ -74,7 +75,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     behaviour.save(folder / BEHAVIOUR)
     save_acting(folder, ValueActingConfig(beta=3.0))
     assert not is_value_weighted(folder)  # A first phase has no values yet: π_φ acts.
-    assert acting_model(folder) == str(folder / BEHAVIOUR)
+    alone = load_policy(str(folder), slots=4)
+    assert fresh(alone.module, (7, 8)).equal(fresh(behaviour.module, (7, 8)))
     values.save(folder / VALUES, behaviour)
     return folder
 

@@ -10,7 +10,7 @@ import torch
 from forethought.config import PPOConfig
 from forethought.errors import ConfigError
 from forethought.policies.actor_critic import Scores
-from forethought.training.ppo import action_consistency
+from forethought.training.ppo_losses import action_consistency
 from forethought.training.samples import Old
 
 

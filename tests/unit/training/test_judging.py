@@ -8,7 +8,8 @@ import pytest
 from forethought.config import PPOConfig
 from forethought.config_parts import RolloutConfig
 from forethought.rollouts.collector import Collected
-from forethought.training.ppo import collect, judge_by_episodes
+from forethought.training.judging import judge_by_episodes
+from forethought.training.ppo import collect
 from forethought.training.run import Run
 from forethought.types import EnvironmentFailure, Trajectory
 from tests.unit.targets.builders import Did, trajectory
