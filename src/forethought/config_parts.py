@@ -154,7 +154,7 @@ class OptimizerConfig:
 class ComputeConfig:
     """How the work is laid on the machine. Changes speed and memory, never what is learned."""
 
-    micro_batch_tokens: int = 8192
+    micro_batch_tokens: int = 2048
     """Tokens, padding included, in one forward and backward pass; gradients accumulate."""
 
     precision: Literal["fp32", "bf16"] = "fp32"
