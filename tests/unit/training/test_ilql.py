@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
@@ -37,17 +38,15 @@ def config(offline: dict[str, Any]) -> ILQLConfig:
 
 
 def learner_of(config: ILQLConfig) -> Learner:
-    """With values that tell states and tokens apart."""
-    policy = load_policy(config.model, slots=1)
-    models = ILQLModels(policy, config.acting)
+    """As much of one as judging asks for; with values that tell states and tokens apart."""
+    models = ILQLModels(load_policy(config.model, slots=1), config.acting)
     models.begin("values", seed=0)
     assert models.values is not None
     generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
         for parameter in models.values.parameters():
             parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
-    episodes = load_episodes(config.data, policy, lambda _: True)
-    return Learner(models, episodes, config, OneProcess())  # type: ignore[arg-type]
+    return cast(Learner, SimpleNamespace(models=models, config=config, run=OneProcess()))
 
 
 def by_hand(values: ValueModel, ids: tuple[int, ...]) -> tuple[float, torch.Tensor]:
@@ -94,8 +93,9 @@ def targets_by_hand(episode: Episode, learner: Learner) -> tuple[list[float], li
 @pytest.mark.parametrize("targets", ["expectile", "maximum", "monte_carlo"])
 def test_targets_are_those_of_the_next_state(targets: Any, config: ILQLConfig) -> None:
     learner = learner_of(replace(config, targets=targets))
-    episodes = learner.episodes[:2]  # one to the goal, one into the pit
     policy = learner.models.behaviour
+    # One to the goal, one into the pit.
+    episodes = load_episodes(config.data, policy, lambda _: True)[:2]
     parts = lay_out(episodes, policy.encoder, policy.device, 120)
     judged, sums = judge(episodes, parts, learner)
     expected, own = zip(*(targets_by_hand(episode, learner) for episode in episodes), strict=True)
