@@ -6,7 +6,7 @@ import pytest
 
 from tests.durability.comparison import assert_same_run
 from tests.durability.conftest import trained
-from tests.durability.test_kill import kill_and_resume, moments
+from tests.durability.kills import kill_and_resume, moments
 
 pytestmark = pytest.mark.slow
 

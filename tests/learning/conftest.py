@@ -1,15 +1,21 @@
-"""What offline algorithms learn from: 400 walks on the grid of crossing roads."""
+"""Where learning begins: 400 walks on the crossing roads, and an imitator of a bad teacher."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from forethought.config import SFTConfig
+from forethought.config_parts import OptimizerConfig, PromptConfig
+from forethought.rollouts.scripted import play
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import World
-from tests.unit.training.conftest import crossing, small_model
+from forethought.rollouts.world import World, open_world
+from forethought.training.sft import train_sft
+from tests.learning.bandit import ONE_THREAD, WORLD, half_right
+from tests.unit.training.conftest import crossing, offline, small_model
 from tests.unit.training.crossing import straight_on
 
-__all__ = ["crossing", "small_model"]  # fixtures, used by name
+__all__ = ["crossing", "offline", "small_model"]  # fixtures, used by name
 
 
 @pytest.fixture(scope="session")
@@ -17,3 +23,36 @@ def walks(tmp_path_factory: pytest.TempPathFactory, crossing: World) -> Path:
     folder = tmp_path_factory.mktemp("walks")
     write_shard(folder / "walks.parquet", list(straight_on(crossing, range(400))))
     return folder
+
+
+@pytest.fixture
+def settings(offline: dict[str, Any]) -> dict[str, Any]:
+    """Those that the offline algorithms share."""
+    optimizer = OptimizerConfig(learning_rate=3e-3, final_learning_rate=3e-4, epsilon=1e-8)
+    return offline | {
+        "behaviour_epochs": 6.0,
+        "batch_size": 16,
+        "checkpoint_every": 1000,
+        "optimizer": optimizer,
+    }
+
+
+@pytest.fixture(scope="session")
+def imitator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Answers in the right form, with the right letter half of the time."""
+    folder = tmp_path_factory.mktemp("learning")
+    world = open_world(WORLD, PromptConfig(), default_image_size=64)
+    lessons = play(world.id, world.factory(), world.prompter, half_right, range(640))
+    (folder / "data").mkdir()
+    write_shard(folder / "data" / "lessons.parquet", list(lessons))
+    return train_sft(
+        SFTConfig(
+            output=str(folder / "sft"),
+            data=str(folder / "data"),
+            environment=WORLD,
+            epochs=1.0,
+            batch_size=16,
+            optimizer=OptimizerConfig(learning_rate=2e-3, schedule="constant", epsilon=1e-8),
+            compute=ONE_THREAD,
+        )
+    )

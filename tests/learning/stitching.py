@@ -5,16 +5,22 @@ in the pit. What is needed is the value of the turn, learned from those who came
 at a state that both share; its reward comes three steps behind it.
 """
 
-from forethought.config_parts import EnvironmentConfig, OptimizerConfig
+from pathlib import Path
+
+from forethought.config_parts import EnvironmentConfig
 from forethought.evaluation.evaluate import EvaluationSettings, play_policy
 from forethought.policies.contract import Policy
 from forethought.rollouts.world import open_world
+from forethought.runs.checkpoints import list_checkpoints
 from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 
 FROM_WEST = EnvironmentConfig(CROSSING.id, options=("start=west",))
-OPTIMIZER = OptimizerConfig(learning_rate=3e-3, final_learning_rate=3e-4, epsilon=1e-8)
 STITCHED, MISSED = 0.9, 0.1
 """Success from the west of who takes the turn, and of who does not."""
+
+
+def newest_model(run: Path) -> Path:
+    return list_checkpoints(run / "checkpoints")[-1] / "model"
 
 
 def success_from_west(policy: Policy) -> float:

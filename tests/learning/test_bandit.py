@@ -4,8 +4,6 @@ A model imitates a teacher who is right half of the time: it answers in the righ
 the right letter half of the time. Only the reward can tell it which half.
 """
 
-import random
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,65 +12,17 @@ import numpy as np
 import pytest
 import torch
 
-from forethought.config import PPOConfig, SFTConfig
-from forethought.config_parts import (
-    ComputeConfig,
-    EnvironmentConfig,
-    OptimizerConfig,
-    PromptConfig,
-    RolloutConfig,
-)
-from forethought.environments.contract import Advice, Environment
-from forethought.prompts.answers import write_answer
-from forethought.rollouts.scripted import play
-from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import open_world
+from forethought.config import PPOConfig
+from forethought.config_parts import OptimizerConfig
 from forethought.runs.metrics import read_metrics
 from forethought.targets.checks import FloatArray
 from forethought.training import ppo
 from forethought.training.ppo import train_ppo
-from forethought.training.sft import train_sft
-from forethought.types import Observation
+from tests.learning.bandit import CHANCE, ONE_THREAD, ROLLOUT, WORLD, success_in_training
 
 pytestmark = pytest.mark.slow
 
-ARMS = 4
-CHANCE, MISSED, BAR = 1 / ARMS, 0.7, 0.85
-WORLD = EnvironmentConfig("Bandit", options=(f"arms={ARMS}",))
-ONE_THREAD = ComputeConfig(threads=1)
-DICE = random.Random(0)
-
-
-def half_right(environment: Environment, observation: Observation) -> str:
-    """The expert's answer, a third of the time; otherwise one about a letter drawn at random."""
-    del observation
-    advice = environment.expert()
-    assert environment.actions is not None
-    if DICE.random() > 1 / 3:
-        letter = DICE.choice(environment.actions)
-        fields = [(name, re.sub(rf"\b{advice.action}\b", letter, v)) for name, v in advice.fields]
-        advice = Advice(letter, tuple(fields))
-    return write_answer(advice, "thoughts")
-
-
-@pytest.fixture(scope="module")
-def imitator(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("learning")
-    world = open_world(WORLD, PromptConfig(), default_image_size=64)
-    lessons = play(world.id, world.factory(), world.prompter, half_right, range(640))
-    (folder / "data").mkdir()
-    write_shard(folder / "data" / "lessons.parquet", list(lessons))
-    return train_sft(
-        SFTConfig(
-            output=str(folder / "sft"),
-            data=str(folder / "data"),
-            environment=WORLD,
-            epochs=1.0,
-            batch_size=16,
-            optimizer=OptimizerConfig(learning_rate=2e-3, schedule="constant", epsilon=1e-8),
-            compute=ONE_THREAD,
-        )
-    )
+MISSED, BAR = 0.7, 0.85
 
 
 def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
@@ -86,19 +36,11 @@ def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
         epochs=2,
         value_coefficient=0.05,
         value_clip=None,
-        rollout=RolloutConfig(
-            slots=32,
-            steps_per_iteration=128,
-            temperature=1.0,
-            max_new_tokens=24,
-            on_invalid="penalise",
-        ),
+        rollout=ROLLOUT,
         optimizer=OptimizerConfig(learning_rate=5e-4, schedule="linear"),
         compute=ONE_THREAD,
     )
-    run = train_ppo(replace(config, **changes))
-    rates = read_metrics(run / "metrics.jsonl").column("success_rate").values
-    return float(rates[0]), float(np.mean(rates[-3:]))
+    return success_in_training(train_ppo(replace(config, **changes)))
 
 
 @pytest.mark.parametrize(

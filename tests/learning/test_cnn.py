@@ -1,9 +1,9 @@
 """The network without words learns where to look, and with a wrong loss does not."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+import torch
 
 from forethought.config_cnn import CNNConfig
 from forethought.config_parts import (
@@ -14,6 +14,7 @@ from forethought.config_parts import (
 )
 from forethought.runs.metrics import read_metrics
 from forethought.training import cnn
+from tests.learning.breakage import distort
 
 pytestmark = pytest.mark.slow
 
@@ -43,10 +44,5 @@ def test_it_finds_the_bright_corner(tmp_path: Path) -> None:
 
 
 def test_with_the_sign_wrong_it_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = cnn.clipped_policy_loss
-
-    def wrong(*, advantages: Any, **others: Any) -> Any:
-        return right(advantages=-advantages, **others)
-
-    monkeypatch.setattr(cnn, "clipped_policy_loss", wrong)
+    distort(monkeypatch, cnn, "clipped_policy_loss", advantages=torch.neg)
     assert success_after_training(tmp_path / "run") < CHANCE

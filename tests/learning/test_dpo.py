@@ -7,22 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from forethought.config_dpo import DPOConfig
-from forethought.config_parts import OptimizerConfig, RolloutConfig
-from forethought.runs.metrics import read_metrics
+from forethought.config_parts import OptimizerConfig
 from forethought.targets.pairs import Pair
 from forethought.training import pairing
 from forethought.training.dpo import train_dpo
-from tests.learning.test_bandit import ONE_THREAD, WORLD, imitator
+from tests.learning.bandit import CHANCE, ONE_THREAD, ROLLOUT, WORLD, success_in_training
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["imitator"]
-
-CHANCE, BAR = 0.25, 0.6
+BAR = 0.6
 
 
 def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
@@ -39,19 +35,11 @@ def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
         pairs_per_state=16,
         epochs=4,
         batch_size=8,
-        rollout=RolloutConfig(
-            slots=32,
-            steps_per_iteration=128,
-            temperature=1.0,
-            max_new_tokens=24,
-            on_invalid="penalise",
-        ),
+        rollout=ROLLOUT,
         optimizer=OptimizerConfig(learning_rate=2e-4, schedule="linear"),
         compute=ONE_THREAD,
     )
-    run = train_dpo(replace(config, **changes))
-    rates = read_metrics(run / "metrics.jsonl").column("success_rate").values
-    return float(rates[0]), float(np.mean(rates[-3:]))
+    return success_in_training(train_dpo(replace(config, **changes)))
 
 
 @pytest.mark.parametrize(

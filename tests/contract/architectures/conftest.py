@@ -1,15 +1,24 @@
 """Every test below gets each architecture in turn, loaded from disk as a user loads it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from accelerate.state import AcceleratorState
 from transformers.utils import logging
 
+from forethought.config_parts import ComputeConfig, OptimizerConfig, PromptConfig
 from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.rollouts.scripted import play, random_answer
+from forethought.rollouts.store import write_shard
+from forethought.rollouts.world import World, open_world
 from tests.contract.architectures.builders import ARCHITECTURES, Checkpoint, write_checkpoint
 from tests.contract.architectures.helpers import load
+from tests.contract.architectures.runs import world_of
 
+ACTION_ONLY = PromptConfig(format="action_only")
 ReadCheckpoint = Callable[[str], Checkpoint]
 
 
@@ -17,6 +26,18 @@ ReadCheckpoint = Callable[[str], Checkpoint]
 def one_quiet_thread() -> None:
     torch.set_num_threads(1)
     logging.disable_progress_bar()
+
+
+@pytest.fixture(autouse=True)
+def fresh_accelerate() -> Iterator[None]:
+    """Accelerate keeps the first precision of a process; each of these runs has its own."""
+    forget_precision()
+    yield
+    forget_precision()
+
+
+def forget_precision() -> None:
+    AcceleratorState._reset_state(reset_partial_state=True)  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.fixture(scope="session")
@@ -51,3 +72,26 @@ def policy(checkpoint: Checkpoint) -> HuggingFacePolicy:
 @pytest.fixture
 def seeing_policy(seeing_checkpoint: Checkpoint) -> HuggingFacePolicy:
     return load(seeing_checkpoint.folder)
+
+
+@pytest.fixture
+def world(checkpoint: Checkpoint) -> World:
+    return open_world(world_of(checkpoint), ACTION_ONLY, default_image_size=None)
+
+
+@pytest.fixture
+def offline(checkpoint: Checkpoint, world: World, tmp_path: Path) -> dict[str, Any]:
+    """Settings of a run that learns from six random episodes, in two updates a phase."""
+    episodes = play(world.id, world.factory(), world.prompter, random_answer(0), range(6))
+    write_shard(tmp_path / "data.parquet", list(episodes))
+    return {
+        "model": checkpoint.folder,
+        "data": str(tmp_path / "data.parquet"),
+        "output": str(tmp_path / "run"),
+        "batch_size": 3,
+        "checkpoint_every": 1,
+        "environment": world_of(checkpoint),
+        "prompt": ACTION_ONLY,
+        "optimizer": OptimizerConfig(learning_rate=1e-3, schedule="constant"),
+        "compute": ComputeConfig(threads=1),
+    }

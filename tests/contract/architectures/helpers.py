@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from accelerate.state import AcceleratorState
 
 from forethought.policies.actor_critic import ValueHead
 from forethought.policies.batching import Example, Rows, build_batch
@@ -32,11 +31,6 @@ def with_critic(policy: HuggingFacePolicy) -> HuggingFacePolicy:
     torch.nn.init.normal_(last.weight, generator=torch.Generator().manual_seed(1))
     policy.module.value_head = head
     return policy
-
-
-def forget_precision() -> None:
-    """Accelerate keeps the first precision of a process."""
-    AcceleratorState._reset_state(reset_partial_state=True)  # pyright: ignore[reportPrivateUsage]
 
 
 def make_prompts(policy: HuggingFacePolicy, count: int) -> list[Prompt]:
@@ -82,6 +76,32 @@ def conversation_of(prompt: Prompt) -> list[dict[str, Any]]:
         }
         for message in prompt.messages
     ]
+
+
+@torch.inference_mode()
+def generate(
+    policy: HuggingFacePolicy, conversation: list[dict[str, Any]], limit: int
+) -> tuple[int, ...]:
+    """What Hugging Face makes of the conversation, from its own encoding of it."""
+    model: Any = policy.module.model
+    inputs: Any = policy.processor.apply_chat_template(
+        [conversation],
+        tokenize=True,
+        add_generation_prompt=True,
+        return_dict=True,
+        return_tensors="pt",
+    )
+    placeholders = [
+        getattr(model.config, name, None) for name in ("image_token_id", "video_token_id")
+    ]
+    ids = model.generate(
+        **inputs,
+        max_new_tokens=limit,
+        do_sample=False,
+        pad_token_id=0,
+        suppress_tokens=[i for i in placeholders if i is not None] or None,
+    )
+    return tuple(ids[0, inputs["input_ids"].shape[1] :].tolist())
 
 
 def answer(

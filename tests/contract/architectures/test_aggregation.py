@@ -9,8 +9,7 @@ import pytest
 from forethought.training import ppo as loop
 from forethought.training.samples import Sample
 from tests.contract.architectures.conftest import ReadCheckpoint
-from tests.contract.architectures.helpers import forget_precision
-from tests.contract.architectures.test_training import metrics_of, ppo
+from tests.contract.architectures.runs import metrics_of, ppo
 
 ONE_ROW, ONE_BATCH = 64, 8192
 """Tokens of a micro-batch: so few that each row is one of its own, and all at once."""
@@ -45,7 +44,6 @@ def test_micro_batches_change_nothing(checkpoint_of: ReadCheckpoint, tmp_path: P
     for aggregation in ("token_mean", "sequence_mean", "sequence_sum"):
         results: list[dict[str, float]] = []
         for tokens in (ONE_ROW, ONE_BATCH):
-            forget_precision()
             config = ppo(
                 checkpoint_of("llama"),
                 tmp_path / f"{aggregation}_{tokens}",

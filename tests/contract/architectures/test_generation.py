@@ -1,47 +1,20 @@
 """The decode loop on every architecture: against `generate`, and against a fresh forward pass."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from forethought.policies.batching import Example
 from forethought.policies.huggingface import HuggingFacePolicy
 from tests.contract.architectures.helpers import (
     answer,
     conversation_of,
+    generate,
     limits_for,
     make_prompts,
     score,
 )
-
-
-@torch.inference_mode()
-def generate(
-    policy: HuggingFacePolicy, conversation: list[dict[str, Any]], limit: int
-) -> tuple[int, ...]:
-    """What Hugging Face makes of the conversation, from its own encoding of it."""
-    model: Any = policy.module.model
-    inputs: Any = policy.processor.apply_chat_template(
-        [conversation],
-        tokenize=True,
-        add_generation_prompt=True,
-        return_dict=True,
-        return_tensors="pt",
-    )
-    placeholders = [
-        getattr(model.config, name, None) for name in ("image_token_id", "video_token_id")
-    ]
-    ids = model.generate(
-        **inputs,
-        max_new_tokens=limit,
-        do_sample=False,
-        pad_token_id=0,
-        suppress_tokens=[i for i in placeholders if i is not None] or None,
-    )
-    return tuple(ids[0, inputs["input_ids"].shape[1] :].tolist())
 
 
 def test_greedy_equals_generate(policy: HuggingFacePolicy) -> None:

@@ -22,11 +22,11 @@ from tests.contract.architectures.conftest import ReadCheckpoint
 from tests.contract.architectures.helpers import (
     answer,
     conversation_of,
+    generate,
     load,
     picture,
     score,
 )
-from tests.contract.architectures.test_generation import generate
 
 WINDOW = 24
 

@@ -9,7 +9,7 @@ import pytest
 
 from forethought.config_file import dump_config
 from tests.contract.architectures.conftest import ReadCheckpoint
-from tests.contract.architectures.test_training import metrics_of, ppo
+from tests.contract.architectures.runs import metrics_of, ppo
 
 TRAIN = """
 import sys

@@ -1,56 +1,31 @@
 """Q-SFT trains, is taken up again and acts with every architecture, with adapters, too."""
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from forethought.config_parts import ComputeConfig, LoraConfig, OptimizerConfig, PromptConfig
+from forethought.config_parts import LoraConfig
 from forethought.config_q_sft import QSFTConfig
-from forethought.evaluation.evaluate import EvaluationSettings, play_policy
 from forethought.policies.reweighted import load_reweighted
-from forethought.rollouts.scripted import play, random_answer
-from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import open_world
+from forethought.rollouts.world import World
 from forethought.runs.metrics import read_metrics
 from forethought.training.q_sft import train_q_sft
 from tests.contract.architectures.builders import Checkpoint
-from tests.contract.architectures.helpers import forget_precision
-from tests.contract.architectures.test_training import lora_of, world_of
-
-PROMPT = PromptConfig(format="action_only")
-
-
-@pytest.fixture(autouse=True)
-def fresh_accelerate() -> Iterator[None]:
-    """Accelerate keeps the first precision of a process."""
-    forget_precision()
-    yield
-    forget_precision()
+from tests.contract.architectures.runs import assert_acts, lora_of
 
 
 @pytest.mark.parametrize("has_adapters", [False, True], ids=["whole", "lora"])
-def test_both_phases_and_acting(checkpoint: Checkpoint, tmp_path: Path, has_adapters: bool) -> None:
-    world = open_world(world_of(checkpoint), PROMPT, default_image_size=None)
-    episodes = play(world.id, world.factory(), world.prompter, random_answer(0), range(100))
-    write_shard(tmp_path / "data.parquet", list(islice(episodes, 6)))
+def test_both_phases_and_acting(
+    checkpoint: Checkpoint, world: World, offline: dict[str, Any], has_adapters: bool
+) -> None:
     config = QSFTConfig(
-        model=checkpoint.folder,
-        data=str(tmp_path / "data.parquet"),
-        output=str(tmp_path / "run"),
-        batch_size=3,
         lowest_return=-20.0,
         highest_return=20.0,
         backup_beta=4.0,
-        checkpoint_every=1,
-        environment=world_of(checkpoint),
-        prompt=PROMPT,
         lora=lora_of(checkpoint) if has_adapters else LoraConfig(),
-        optimizer=OptimizerConfig(learning_rate=1e-3, schedule="constant"),
-        compute=ComputeConfig(threads=1),
+        **offline,
     )
     run = train_q_sft(config)
     losses = read_metrics(run / "metrics.jsonl").column("likelihood_loss").values
@@ -61,6 +36,4 @@ def test_both_phases_and_acting(checkpoint: Checkpoint, tmp_path: Path, has_adap
     assert again.tolist() == losses.tolist()
     policy = load_reweighted(run / "checkpoints/step_4/model", slots=2)
     policy.act_as(replace(policy.acting, beta=8.0))
-    settings = EvaluationSettings(episodes=2, max_new_tokens=4, slots=2, temperature=1.0)
-    played = play_policy(policy, world, settings)
-    assert all(episode.failure is None for episode in played)
+    assert_acts(policy, world)

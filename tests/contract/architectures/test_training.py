@@ -1,23 +1,13 @@
 """The real training loops on every architecture, from the folder that a user would name."""
 
-import json
-import math
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from safetensors.torch import load_file
 
-from forethought.config import PPOConfig, SFTConfig
-from forethought.config_parts import (
-    ComputeConfig,
-    EnvironmentConfig,
-    LoraConfig,
-    OptimizerConfig,
-    RolloutConfig,
-)
+from forethought.config import SFTConfig
+from forethought.config_parts import ComputeConfig, LoraConfig
 from forethought.policies.loading import load_pretrained
 from forethought.rollouts.store import read_shards
 from forethought.runs.sources import model_source
@@ -25,51 +15,7 @@ from forethought.training.ppo import train_ppo
 from forethought.training.sft import train_sft
 from tests.contract.architectures.builders import Checkpoint
 from tests.contract.architectures.conftest import ReadCheckpoint
-from tests.contract.architectures.helpers import forget_precision
-
-OPTIMIZER = OptimizerConfig(learning_rate=3e-3, schedule="constant")
-
-
-@pytest.fixture(autouse=True)
-def fresh_accelerate() -> Iterator[None]:
-    """Accelerate keeps the first precision of a process; each of these runs has its own."""
-    forget_precision()
-    yield
-    forget_precision()
-
-
-def world_of(checkpoint: Checkpoint) -> EnvironmentConfig:
-    if checkpoint.sees:
-        return EnvironmentConfig(id="NumberLine", image_size=48)
-    return EnvironmentConfig(id="Bandit")
-
-
-def ppo(checkpoint: Checkpoint, output: Path, *, iterations: int = 1, **changes: Any) -> PPOConfig:
-    compute = {"threads": 1} | changes.pop("compute", {})
-    return PPOConfig(
-        model=checkpoint.folder,
-        output=str(output),
-        total_steps=8 * iterations,
-        epochs=1,
-        batch_size=8,
-        checkpoint_every=1,
-        environment=world_of(checkpoint),
-        rollout=RolloutConfig(slots=4, steps_per_iteration=8, temperature=1.0, max_new_tokens=12),
-        optimizer=OPTIMIZER,
-        compute=ComputeConfig(**compute),
-        **changes,
-    )
-
-
-def lora_of(checkpoint: Checkpoint) -> LoraConfig:
-    return LoraConfig(components=checkpoint.components, rank=4, alpha=8)
-
-
-def metrics_of(run: Path) -> list[dict[str, float]]:
-    """One table per iteration; what has no value is NaN."""
-    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    tables = [json.loads(line) for line in lines]
-    return [{k: math.nan if v is None else v for k, v in table.items()} for table in tables]
+from tests.contract.architectures.runs import OPTIMIZER, lora_of, metrics_of, ppo, world_of
 
 
 def moved_weights(checkpoint: Checkpoint, run: Path) -> set[str]:

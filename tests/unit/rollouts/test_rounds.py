@@ -1,46 +1,15 @@
 """Rounds of whole episodes, in groups that start from one seed."""
 
-from collections.abc import Sequence
-
-import numpy as np
 import pytest
 
-from forethought.environments.contract import Advice
 from forethought.environments.vector import InProcessRunner
-from forethought.policies.contract import GenerationRequest, GenerationResult
-from forethought.prompts.answers import write_answer
 from forethought.prompts.choice import make_prompter
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split, episode_seed
-from forethought.types import Completion, FinishReason, Message, Prompt
 from tests.unit.environments.troublesome_world import TroublesomeWorld
+from tests.unit.rollouts.dice import Dice
 
 RUN_SEED = 3
-
-
-class Dice:
-    """Answers "end" one time in three, by the request's own randomness; otherwise `other`."""
-
-    version = 0
-
-    def __init__(self, other: str = "add") -> None:
-        self._other = other
-        self._asked: list[GenerationRequest] = []
-
-    def prompt(self, messages: Sequence[Message]) -> Prompt:
-        return Prompt(messages=tuple(messages), token_ids=(1,))
-
-    def submit(self, request: GenerationRequest) -> None:
-        self._asked.append(request)
-
-    def advance(self) -> list[GenerationResult]:
-        """One at a time, the last that asked first."""
-        request = self._asked.pop()
-        thrown = np.random.Generator(np.random.Philox(key=request.seed)).random()
-        action = "end" if thrown < 1 / 3 else self._other
-        text = write_answer(Advice(action, ()), "action_only")
-        completion = Completion((), (), (), text, FinishReason.STOP, temperature=1.0)
-        return [GenerationResult(request.key, completion, None)]
 
 
 def collector(
@@ -53,7 +22,7 @@ def collector(
     return Collector(
         environment_id="Count",
         runner=InProcessRunner(TroublesomeWorld, slots),
-        policy=Dice(other),
+        policy=Dice({"end": 1 / 3, other: 2 / 3}),
         prompter=prompter,
         settings=AnswerSettings(8, 1.0, "penalise"),
         split=Split.TRAINING,

@@ -13,7 +13,7 @@ from forethought.rollouts.slot import Start
 from forethought.rollouts.world import open_world
 from forethought.types import Trajectory
 from tests.unit.environments.troublesome_world import TroublesomeWorld
-from tests.unit.rollouts.test_rounds import Dice
+from tests.unit.rollouts.dice import Dice
 
 TOLD = HistoryPrompter(PlainPrompter(TroublesomeWorld.actions, "action_only"), "last_k", steps=2)
 
@@ -22,7 +22,7 @@ def collector(slots: int = 4, other: str = "add") -> Collector:
     return Collector(
         environment_id="Count",
         runner=InProcessRunner(TroublesomeWorld, slots),
-        policy=Dice(other),
+        policy=Dice({"end": 1 / 3, other: 2 / 3}),
         prompter=TOLD,
         settings=AnswerSettings(8, 1.0, "penalise"),
         split=Split.TRAINING,

@@ -63,3 +63,22 @@ def _step(did: Did) -> Step:
         duration_s=0.0,
         progress=did.progress,
     )
+
+
+# The three steps that test_gae.py works out by hand.
+CUT = replace(
+    trajectory(
+        Did("+", reward=1.0, value=2.0),
+        Did("+", reward=0.0, value=4.0),
+        Did("+", reward=2.0, value=1.0),
+        seed=7,
+        ends="",
+    ),
+    bootstrap_value=6.0,
+)
+
+
+def ending(*, terminated: bool, truncated: bool, bootstrap_value: float | None) -> Trajectory:
+    first, second, last = CUT.steps
+    last = replace(last, terminated=terminated, truncated=truncated)
+    return replace(CUT, steps=(first, second, last), bootstrap_value=bootstrap_value)

@@ -1,6 +1,6 @@
 """Rewards become parts of a probability, and come back.
 
-The three steps of `test_trajectory_advantages` have rewards 1, 0, 2. With γ = 0.9 and the end
+The three steps of `CUT` have rewards 1, 0, 2. With γ = 0.9 and the end
 at step 2 the returns-to-go are 1 + 0.81 · 2 = 2.62, 1.8 and 2; cut there, with 6 to follow,
 2 + 0.9 · 6 = 7.4, 6.66 and 6.994.
 """
@@ -22,7 +22,7 @@ from forethought.targets.reward_map import (
     write_reward_map,
 )
 from forethought.types import EnvironmentFailure
-from tests.unit.targets.test_trajectory_advantages import CUT, ending
+from tests.unit.targets.builders import CUT, ending
 
 ENDED = ending(terminated=True, truncated=False, bootstrap_value=None)
 WORDLE = RewardMap(lowest=-6.0, highest=0.0)

@@ -6,25 +6,9 @@ import pytest
 
 from forethought.targets.gae import trajectory_advantages
 from forethought.types import EnvironmentFailure, Trajectory
-from tests.unit.targets.builders import Did, trajectory
+from tests.unit.targets.builders import CUT, ending
 
-# The three steps that test_gae.py works out by hand.
-CUT = replace(
-    trajectory(
-        Did("+", reward=1.0, value=2.0),
-        Did("+", reward=0.0, value=4.0),
-        Did("+", reward=2.0, value=1.0),
-        seed=7,
-        ends="",
-    ),
-    bootstrap_value=6.0,
-)
 FIRST, SECOND, LAST = CUT.steps
-
-
-def ending(*, terminated: bool, truncated: bool, bootstrap_value: float | None) -> Trajectory:
-    last = replace(LAST, terminated=terminated, truncated=truncated)
-    return replace(CUT, steps=(FIRST, SECOND, last), bootstrap_value=bootstrap_value)
 
 
 @pytest.mark.parametrize(

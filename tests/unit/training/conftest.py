@@ -1,6 +1,7 @@
 """The grid of crossing roads, a very small model that can talk in it, and stored episodes."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,7 +12,6 @@ from forethought.config_parts import (
     OptimizerConfig,
     PromptConfig,
 )
-from forethought.config_q_sft import ActingConfig, QSFTConfig
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.policies.tiny import TinySize, make_tiny
 from forethought.rollouts.store import write_shard
@@ -54,20 +54,16 @@ def walks(tmp_path_factory: pytest.TempPathFactory, crossing: World) -> Path:
 
 
 @pytest.fixture
-def q_sft_config(small_model: Path, walks: Path, tmp_path: Path) -> QSFTConfig:
-    """Four updates of each phase, a checkpoint after every other one."""
-    return QSFTConfig(
-        model=str(small_model),
-        data=str(walks),
-        output=str(tmp_path / "run"),
-        behaviour_epochs=0.4,
-        epochs=0.4,
-        batch_size=8,
-        target_rate=0.1,
-        checkpoint_every=2,
-        acting=ActingConfig(beta=4.0),
-        environment=CROSSING,
-        prompt=ACTION_ONLY,
-        optimizer=OptimizerConfig(learning_rate=3e-3, final_learning_rate=0.0, epsilon=1e-8),
-        compute=ComputeConfig(threads=1),
-    )
+def offline(small_model: Path, walks: Path, tmp_path: Path) -> dict[str, Any]:
+    """Settings that the offline algorithms share."""
+    return {
+        "model": str(small_model),
+        "data": str(walks),
+        "output": str(tmp_path / "run"),
+        "batch_size": 8,
+        "target_rate": 0.1,
+        "environment": CROSSING,
+        "prompt": ACTION_ONLY,
+        "optimizer": OptimizerConfig(learning_rate=3e-3, final_learning_rate=0.0, epsilon=1e-8),
+        "compute": ComputeConfig(threads=1),
+    }

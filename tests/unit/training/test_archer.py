@@ -7,19 +7,17 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from forethought.cli.plan import make_plan
 from forethought.config_archer import ArcherConfig
 from forethought.config_file import dump_config, load_any_config
-from forethought.config_parts import ComputeConfig, OptimizerConfig, PromptConfig
+from forethought.config_parts import PromptConfig
 from forethought.errors import ConfigError
 from forethought.policies.huggingface import load_policy
 from forethought.policies.value_heads import HEADS_FILE
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World
 from forethought.runs.metrics import read_metrics
-from forethought.training import phases
 from forethought.training.archer import (
     LOSSES,
     Learner,
@@ -35,31 +33,15 @@ from forethought.training.episodes import Episode, lay_out, scatter_actions
 from forethought.training.imitation import imitate
 from forethought.training.offline import load_episodes
 from forethought.training.utterances import mark_answers
-from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 from tests.unit.training.crossing import cut_after, straight_on
-from tests.unit.training.test_q_sft import OneProcess
+from tests.unit.training.offline_runs import OneProcess, same, stop_in, weights
 
 
 @pytest.fixture
-def config(small_model: Path, walks: Path, tmp_path: Path) -> ArcherConfig:
+def config(offline: dict[str, Any]) -> ArcherConfig:
     """Two updates of each phase, a checkpoint after every one."""
-    return ArcherConfig(
-        model=str(small_model),
-        data=str(walks),
-        output=str(tmp_path / "run"),
-        behaviour_epochs=0.2,
-        critic_epochs=0.2,
-        actor_epochs=0.2,
-        batch_size=8,
-        gamma=0.9,
-        beta=2.0,
-        target_rate=0.1,
-        checkpoint_every=1,
-        environment=CROSSING,
-        prompt=ACTION_ONLY,
-        optimizer=OptimizerConfig(learning_rate=3e-3, final_learning_rate=0.0, epsilon=1e-8),
-        compute=ComputeConfig(threads=1),
-    )
+    epochs = {"behaviour_epochs": 0.2, "critic_epochs": 0.2, "actor_epochs": 0.2}
+    return ArcherConfig(gamma=0.9, beta=2.0, checkpoint_every=1, **epochs, **offline)
 
 
 def learner_of(config: ArcherConfig) -> Learner:
@@ -198,29 +180,8 @@ def test_without_beta_the_policy_imitates(config: ArcherConfig) -> None:
 # Whole runs
 
 
-def weights(run: Path, step: int, part: str = "") -> dict[str, torch.Tensor]:
-    name = part if part.endswith("tensors") else f"{part}/model.safetensors"
-    return load_file(f"{run}/checkpoints/step_{step}/model/{name}")
-
-
+POLICY, TRUNK = "model.safetensors", f"{CRITIC}/model.safetensors"
 HEADS = f"{CRITIC}/{HEADS_FILE}"
-
-
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return all(torch.equal(one[name], other[name]) for name in one)
-
-
-def stop_in(update: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kills the run when the n-th update begins, once."""
-    sound, begun = phases.choose, [0]
-
-    def killed(*arguments: Any) -> Any:
-        begun[0] += 1
-        if begun[0] == update:
-            raise KeyboardInterrupt
-        return sound(*arguments)
-
-    monkeypatch.setattr(phases, "choose", killed)
 
 
 def test_what_moves_in_which_phase(config: ArcherConfig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,25 +189,26 @@ def test_what_moves_in_which_phase(config: ArcherConfig, monkeypatch: pytest.Mon
     with pytest.raises(KeyboardInterrupt):
         train_archer(config)
     run = Path(config.output)  # its checkpoints: in the middle of the second phase, and behind it
-    assert same(weights(run, 3), weights(run, 4))
-    assert not same(weights(run, 3, CRITIC), weights(run, 4, CRITIC))
-    before, critic, policy = weights(run, 3, HEADS), weights(run, 4, HEADS), weights(run, 4)
+    assert same(weights(run, 3, POLICY), weights(run, 4, POLICY))
+    assert not same(weights(run, 3, TRUNK), weights(run, 4, TRUNK))
+    before, critic, policy = weights(run, 3, HEADS), weights(run, 4, HEADS), weights(run, 4, POLICY)
     assert not torch.equal(before["value.2.weight"], critic["value.2.weight"])
     for name in ("first.2.weight", "second.2.bias"):
         slow = before[f"slow_{name}"]
         torch.testing.assert_close(critic[f"slow_{name}"], slow + 0.1 * (critic[name] - slow))
-    trunk = weights(run, 4, CRITIC)
+    trunk = weights(run, 4, TRUNK)
     train_archer(config, existing="resume")
     assert same(critic, weights(run, 6, HEADS))
-    assert same(trunk, weights(run, 6, CRITIC))
-    assert not same(policy, weights(run, 6))
+    assert same(trunk, weights(run, 6, TRUNK))
+    learned = weights(run, 6, POLICY)
+    assert not same(policy, learned)
     log = read_metrics(run / "metrics.jsonl")
     assert log.column("loss").steps.tolist() == [1, 2]
     assert log.column("critic_loss").steps.tolist() == [3, 4]
     assert log.column("actor_loss").steps.tolist() == [5, 6]
     acting = load_policy(str(run / "checkpoints/step_6/model"), slots=1)
     now = dict(acting.module.model.named_parameters())
-    assert all(torch.equal(now[name], one) for name, one in weights(run, 6).items() if name in now)
+    assert all(torch.equal(now[name], one) for name, one in learned.items() if name in now)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +230,7 @@ def test_resumed_equals_never_stopped(
     with pytest.raises(KeyboardInterrupt):
         train_archer(config)
     run = train_archer(config, existing="resume")
-    for part in ("", CRITIC, HEADS):
+    for part in (POLICY, TRUNK, HEADS):
         assert same(weights(whole, 6, part), weights(run, 6, part))
     metrics = [(one / "metrics.jsonl").read_text(encoding="utf-8") for one in (whole, run)]
     assert metrics[0] == metrics[1]

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from safetensors.torch import load_file
 from forethought.cli.plan import make_plan
 from forethought.config_file import dump_config, load_any_config
 from forethought.config_ilql import ILQLConfig, ValueActingConfig
-from forethought.config_parts import ComputeConfig, OptimizerConfig, PromptConfig
+from forethought.config_parts import PromptConfig
 from forethought.errors import ConfigError
 from forethought.policies.huggingface import load_policy
 from forethought.policies.value_heads import HEADS_FILE, ValueModel
@@ -19,49 +20,33 @@ from forethought.policies.value_weighted import load_value_weighted
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World
 from forethought.runs.metrics import read_metrics
-from forethought.training import phases
 from forethought.training.episodes import Episode, lay_out, scatter_actions
 from forethought.training.ilql import Learner, judge, known_actions, train_ilql
 from forethought.training.ilql_models import ILQLModels
 from forethought.training.offline import load_episodes
-from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 from tests.unit.training.crossing import cut_after, straight_on
-from tests.unit.training.test_q_sft import OneProcess
+from tests.unit.training.offline_runs import OneProcess, same, stop_in, weights
 
 
 @pytest.fixture
-def config(small_model: Path, walks: Path, tmp_path: Path) -> ILQLConfig:
+def config(offline: dict[str, Any]) -> ILQLConfig:
     """Four updates of each phase, a checkpoint after every other one."""
+    acting = ValueActingConfig(beta=4.0)
     return ILQLConfig(
-        model=str(small_model),
-        data=str(walks),
-        output=str(tmp_path / "run"),
-        behaviour_epochs=0.4,
-        epochs=0.4,
-        batch_size=8,
-        gamma=0.9,
-        target_rate=0.1,
-        checkpoint_every=2,
-        acting=ValueActingConfig(beta=4.0),
-        environment=CROSSING,
-        prompt=ACTION_ONLY,
-        optimizer=OptimizerConfig(learning_rate=3e-3, final_learning_rate=0.0, epsilon=1e-8),
-        compute=ComputeConfig(threads=1),
+        behaviour_epochs=0.4, epochs=0.4, gamma=0.9, checkpoint_every=2, acting=acting, **offline
     )
 
 
 def learner_of(config: ILQLConfig) -> Learner:
-    """With values that tell states and tokens apart."""
-    policy = load_policy(config.model, slots=1)
-    models = ILQLModels(policy, config.acting)
+    """As much of one as judging asks for; with values that tell states and tokens apart."""
+    models = ILQLModels(load_policy(config.model, slots=1), config.acting)
     models.begin("values", seed=0)
     assert models.values is not None
     generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
         for parameter in models.values.parameters():
             parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
-    episodes = load_episodes(config.data, policy, lambda _: True)
-    return Learner(models, episodes, config, OneProcess())  # type: ignore[arg-type]
+    return cast(Learner, SimpleNamespace(models=models, config=config, run=OneProcess()))
 
 
 def by_hand(values: ValueModel, ids: tuple[int, ...]) -> tuple[float, torch.Tensor]:
@@ -108,8 +93,9 @@ def targets_by_hand(episode: Episode, learner: Learner) -> tuple[list[float], li
 @pytest.mark.parametrize("targets", ["expectile", "maximum", "monte_carlo"])
 def test_targets_are_those_of_the_next_state(targets: Any, config: ILQLConfig) -> None:
     learner = learner_of(replace(config, targets=targets))
-    episodes = learner.episodes[:2]  # one to the goal, one into the pit
     policy = learner.models.behaviour
+    # One to the goal, one into the pit.
+    episodes = load_episodes(config.data, policy, lambda _: True)[:2]
     parts = lay_out(episodes, policy.encoder, policy.device, 120)
     judged, sums = judge(episodes, parts, learner)
     expected, own = zip(*(targets_by_hand(episode, learner) for episode in episodes), strict=True)
@@ -125,16 +111,8 @@ def test_targets_are_those_of_the_next_state(targets: Any, config: ILQLConfig) -
     assert float(sums[0] / sums[1]) == pytest.approx(float(flat.mean()), abs=1e-3)
 
 
-def weights(run: Path, step: int, part: str) -> dict[str, torch.Tensor]:
-    return load_file(run / f"checkpoints/step_{step}/model/{part}")
-
-
 BEHAVIOUR, TRUNK = "behaviour/model.safetensors", "values/model.safetensors"
 HEADS = f"values/{HEADS_FILE}"
-
-
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return all(torch.equal(one[name], other[name]) for name in one)
 
 
 def test_two_phases(config: ILQLConfig) -> None:
@@ -165,15 +143,7 @@ def test_resumed_equals_never_stopped(
 ) -> None:
     """Killed in an update, and taken up at the checkpoint before it."""
     whole = train_ilql(replace(config, output=config.output + "_whole"))
-    sound, done = phases.choose, [0]
-
-    def killed(*arguments: Any) -> Any:
-        done[0] += 1
-        if done[0] == stopped_in:
-            raise KeyboardInterrupt
-        return sound(*arguments)
-
-    monkeypatch.setattr(phases, "choose", killed)
+    stop_in(stopped_in, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         train_ilql(config)
     run = train_ilql(config, existing="resume")

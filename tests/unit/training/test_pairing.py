@@ -1,6 +1,5 @@
 """What is played for pairs, and the pairs that are found: by a policy that throws dice."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,8 @@ import pytest
 
 from forethought.config_dpo import DPOConfig, Pairing
 from forethought.config_parts import EnvironmentConfig, PromptConfig, RolloutConfig
-from forethought.environments.contract import Advice
 from forethought.environments.vector import InProcessRunner
 from forethought.errors import StorageError
-from forethought.policies.contract import GenerationRequest, GenerationResult
-from forethought.prompts.answers import write_answer
 from forethought.rollouts.world import World, open_world
 from forethought.runs.pairs import read_pairs, write_pairs
 from forethought.targets.preference import trajectory_scores
@@ -25,34 +21,12 @@ from forethought.training.pairing import (
     make_collectors,
     places,
 )
-from forethought.types import Completion, FinishReason, Message, Prompt, Trajectory
+from forethought.types import Trajectory
+from tests.unit.rollouts.dice import Dice
 from tests.unit.targets.builders import Did, trajectory
 from tests.unit.training.stairs import TOP, Stairs
 
 WORLD = EnvironmentConfig("tests.unit.training.stairs:Stairs")
-
-
-class Dice:
-    """Up, down, or nothing, by the request's own randomness."""
-
-    version = 0
-
-    def __init__(self) -> None:
-        self._asked: list[GenerationRequest] = []
-
-    def prompt(self, messages: Sequence[Message]) -> Prompt:
-        return Prompt(messages=tuple(messages), token_ids=(1,))
-
-    def submit(self, request: GenerationRequest) -> None:
-        self._asked.append(request)
-
-    def advance(self) -> list[GenerationResult]:
-        request = self._asked.pop()
-        thrown = np.random.Generator(np.random.Philox(key=request.seed)).random()
-        action = "up" if thrown < 0.5 else "down" if thrown < 0.8 else "jump"
-        text = write_answer(Advice(action, ()), "action_only")
-        completion = Completion((), (), (), text, FinishReason.STOP, temperature=1.0)
-        return [GenerationResult(request.key, completion, None)]
 
 
 class Alone:
@@ -90,7 +64,7 @@ class Counting(Alone):
 def play(config: DPOConfig, iteration: int = 0, run: Any = None) -> Gathered:
     world: World = open_world(WORLD, PromptConfig(), default_image_size=None)
     run = run or Alone()
-    policy: Any = Dice()
+    policy: Any = Dice({"up": 0.5, "down": 0.3, "jump": 0.2})
     with InProcessRunner(Stairs, 8) as runner:
         collectors = make_collectors(config, policy, world, runner, run, lambda _: None)
         for number in range(iteration):

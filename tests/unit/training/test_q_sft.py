@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 from forethought.config_file import dump_config, load_any_config
 from forethought.config_parts import PromptConfig
-from forethought.config_q_sft import QSFTConfig, SupportConfig
+from forethought.config_q_sft import ActingConfig, QSFTConfig, SupportConfig
 from forethought.errors import ConfigError
 from forethought.policies.batching import Example
 from forethought.policies.huggingface import HuggingFacePolicy, load_policy
@@ -20,7 +20,6 @@ from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World
 from forethought.runs.metrics import read_metrics
 from forethought.targets.reward_map import RewardMap, write_reward_map
-from forethought.training import q_sft
 from forethought.training.episodes import Episode, lay_out, scatter_actions
 from forethought.training.offline import OfflineData, load_offline
 from forethought.training.q_sft import plan_stages, train_q_sft
@@ -28,18 +27,16 @@ from forethought.training.q_sft_models import Learner, QSFTModels
 from forethought.training.q_sft_targets import judge, read_returns
 from forethought.types import Prompt
 from tests.unit.training.crossing import cut_after, straight_on
+from tests.unit.training.offline_runs import OneProcess, same, stop_in, weights
 
 
-class OneProcess:
-    """As much of a run as judging asks for."""
-
-    process, processes = 0, 1
-
-    class accelerator:  # noqa: N801
-        autocast = staticmethod(torch.enable_grad)
-
-    def sum(self, numbers: torch.Tensor) -> torch.Tensor:
-        return numbers
+@pytest.fixture
+def q_sft_config(offline: dict[str, Any]) -> QSFTConfig:
+    """Four updates of each phase, a checkpoint after every other one."""
+    acting = ActingConfig(beta=4.0)
+    return QSFTConfig(
+        behaviour_epochs=0.4, epochs=0.4, checkpoint_every=2, acting=acting, **offline
+    )
 
 
 def unlike(policy: HuggingFacePolicy, models: QSFTModels) -> None:
@@ -131,12 +128,9 @@ def test_targets_from_returns(q_sft_config: QSFTConfig, crossing: World, small_m
     assert {m.name: m.value for m in measures}["start_value"] == pytest.approx(0.0625)
 
 
-def weights(run: Path, step: int, part: str) -> dict[str, torch.Tensor]:
-    return load_file(run / f"checkpoints/step_{step}/model/{part}/model.safetensors")
-
-
-def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    return all(torch.equal(one[name], other[name]) for name in one)
+BEHAVIOUR, LIKELIHOOD, TARGET = (
+    f"{part}/model.safetensors" for part in ("behaviour", "likelihood", "target")
+)
 
 
 def test_two_phases(q_sft_config: QSFTConfig) -> None:
@@ -146,10 +140,10 @@ def test_two_phases(q_sft_config: QSFTConfig) -> None:
     log = read_metrics(run / "metrics.jsonl")
     assert log.column("loss").steps.tolist() == [1]
     assert log.column("likelihood_loss").steps.tolist() == [2, 3]
-    assert same(weights(run, 2, "behaviour"), weights(run, 3, "behaviour"))
-    assert not same(weights(run, 2, "likelihood"), weights(run, 3, "likelihood"))
-    slow, fast = weights(run, 2, "target"), weights(run, 3, "likelihood")
-    for name, now in weights(run, 3, "target").items():
+    assert same(weights(run, 2, BEHAVIOUR), weights(run, 3, BEHAVIOUR))
+    assert not same(weights(run, 2, LIKELIHOOD), weights(run, 3, LIKELIHOOD))
+    slow, fast = weights(run, 2, TARGET), weights(run, 3, LIKELIHOOD)
+    for name, now in weights(run, 3, TARGET).items():
         torch.testing.assert_close(now, slow[name] + 0.1 * (fast[name] - slow[name]))
 
 
@@ -172,20 +166,12 @@ def test_resumed_equals_never_stopped(
     if stopped_in == 6:
         config = replace(config, returns_epochs=0.2, epochs=0.2)
     whole = train_q_sft(replace(config, output=config.output + "_whole"))
-    sound, done = q_sft.update, [0]
-
-    def killed(*arguments: Any, **others: Any) -> Any:
-        done[0] += 1
-        if done[0] == stopped_in:
-            raise KeyboardInterrupt
-        return sound(*arguments, **others)
-
-    monkeypatch.setattr(q_sft, "update", killed)
+    stop_in(stopped_in, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         train_q_sft(config)
     run = train_q_sft(config, existing="resume")
     last = 8 if phases == "two" else 5
-    for part in ("behaviour", "likelihood", "target"):
+    for part in (BEHAVIOUR, LIKELIHOOD, TARGET):
         assert same(weights(whole, last, part), weights(run, last, part))
     metrics = [(one / "metrics.jsonl").read_text(encoding="utf-8") for one in (whole, run)]
     assert metrics[0] == metrics[1]
@@ -196,8 +182,8 @@ def test_a_model_that_imitates_already_is_left_as_it_is(
 ) -> None:
     run = train_q_sft(replace(q_sft_config, behaviour_epochs=0.0))
     start = load_file(small_model / "model.safetensors")
-    assert same(start, weights(run, 4, "behaviour"))
-    assert not same(start, weights(run, 4, "likelihood"))
+    assert same(start, weights(run, 4, BEHAVIOUR))
+    assert not same(start, weights(run, 4, LIKELIHOOD))
 
 
 def test_the_paper_s_settings_train(q_sft_config: QSFTConfig) -> None:

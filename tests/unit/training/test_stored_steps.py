@@ -16,6 +16,7 @@ from forethought.prompts.answers import write_answer
 from forethought.rollouts.scripted import play
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World, open_world
+from forethought.runs.sources import model_source
 from forethought.training.sft import train_sft
 from forethought.training.stored_steps import stored_steps
 from forethought.types import Observation, Trajectory
@@ -76,7 +77,7 @@ def test_it_does_what_it_is_asked_for(small_model: Path, crossing: World, tmp_pa
         optimizer=OptimizerConfig(learning_rate=3e-3, final_learning_rate=3e-4, epsilon=1e-8),
         compute=ComputeConfig(threads=1),
     )
-    model = max((train_sft(config) / "checkpoints").iterdir()) / "model"
+    model = Path(model_source(str(train_sft(config))))
     assert [success(model, level) for level in (1, 2, None)] == [0.0, 1.0, 1.0]
 
 

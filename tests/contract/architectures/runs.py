@@ -1,0 +1,61 @@
+"""Short runs of any of the models, and what they left behind."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from forethought.config import PPOConfig
+from forethought.config_parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    LoraConfig,
+    OptimizerConfig,
+    RolloutConfig,
+)
+from forethought.evaluation.evaluate import EvaluationSettings, play_policy
+from forethought.policies.contract import Policy
+from forethought.rollouts.world import World
+from tests.contract.architectures.builders import Checkpoint
+
+OPTIMIZER = OptimizerConfig(learning_rate=3e-3, schedule="constant")
+
+
+def world_of(checkpoint: Checkpoint) -> EnvironmentConfig:
+    if checkpoint.sees:
+        return EnvironmentConfig(id="NumberLine", image_size=48)
+    return EnvironmentConfig(id="Bandit")
+
+
+def ppo(checkpoint: Checkpoint, output: Path, *, iterations: int = 1, **changes: Any) -> PPOConfig:
+    compute = {"threads": 1} | changes.pop("compute", {})
+    return PPOConfig(
+        model=checkpoint.folder,
+        output=str(output),
+        total_steps=8 * iterations,
+        epochs=1,
+        batch_size=8,
+        checkpoint_every=1,
+        environment=world_of(checkpoint),
+        rollout=RolloutConfig(slots=4, steps_per_iteration=8, temperature=1.0, max_new_tokens=12),
+        optimizer=OPTIMIZER,
+        compute=ComputeConfig(**compute),
+        **changes,
+    )
+
+
+def lora_of(checkpoint: Checkpoint) -> LoraConfig:
+    return LoraConfig(components=checkpoint.components, rank=4, alpha=8)
+
+
+def metrics_of(run: Path) -> list[dict[str, float]]:
+    """One table per iteration; what has no value is NaN."""
+    lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    tables = [json.loads(line) for line in lines]
+    return [{k: math.nan if v is None else v for k, v in table.items()} for table in tables]
+
+
+def assert_acts(policy: Policy, world: World) -> None:
+    settings = EvaluationSettings(episodes=2, max_new_tokens=4, slots=2, temperature=1.0)
+    played = play_policy(policy, world, settings)
+    assert all(episode.failure is None for episode in played)
