@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -24,6 +23,7 @@ from forethought.training.episodes import Episode, lay_out, scatter_actions
 from forethought.training.ilql import Learner, judge, known_actions, train_ilql
 from forethought.training.ilql_models import ILQLModels
 from forethought.training.offline import load_episodes
+from forethought.training.run import Run
 from tests.unit.training.crossing import cut_after, straight_on
 from tests.unit.training.offline_runs import OneProcess, same, stop_in, weights
 
@@ -46,7 +46,7 @@ def learner_of(config: ILQLConfig) -> Learner:
     with torch.no_grad():
         for parameter in models.values.parameters():
             parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
-    return cast(Learner, SimpleNamespace(models=models, config=config, run=OneProcess()))
+    return Learner(models, config, cast(Run, OneProcess()))
 
 
 def by_hand(values: ValueModel, ids: tuple[int, ...]) -> tuple[float, torch.Tensor]:
