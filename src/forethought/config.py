@@ -130,8 +130,8 @@ class PPOConfig:
     """The ratio of new to old probability counts only within this distance of 1."""
 
     value_clip: float | None = 0.1
-    """A critic's estimate counts only within this distance of what it was in the rollout;
-    null: wherever it is. RL4VLM: 0.1, which is little where returns are far apart."""
+    """A critic's estimate counts only within this distance of what it was in the rollout, in
+    standard deviations of the returns; null: wherever it is. RL4VLM: 0.1, in units of return."""
 
     value_coefficient: float = 0.5
     """Weight of the critic's loss."""
@@ -140,7 +140,11 @@ class PPOConfig:
     """How far the critic's error is passed on: into the whole model (RL4VLM), or into the
     value head alone, which cannot pull the model away from what it answers."""
 
-    critic_learning_rate: float = 1e-3
+    critic_warmup: int = 0
+    """Iterations in which the critic alone learns: before it has seen returns, advantages blame
+    an episode's early steps for being far from its reward."""
+
+    critic_learning_rate: float = 3e-3
     """Of the value head, which starts from nothing whatever the model has learned; decays
     as the model's own rate does. RL4VLM uses one rate for both."""
 
@@ -202,6 +206,10 @@ class PPOConfig:
         require(reach is None or reach > 0, "value_clip", reach, "above 0, or null")
         coefficient = self.value_coefficient
         require(coefficient >= 0, "value_coefficient", coefficient, "0 or more")
+        warmup = self.critic_warmup
+        expected = f"0 to {self.iterations - 1}, one less than the iterations"
+        require(0 <= warmup < self.iterations, "critic_warmup", warmup, expected)
+        require(self.has_critic or warmup == 0, "critic_warmup", warmup, "0 without a critic")
         rate = self.critic_learning_rate
         require(0 < rate <= 0.1, "critic_learning_rate", rate, "above 0, at most 0.1")
         bonus = self.entropy_coefficient

@@ -152,10 +152,11 @@ def plain_loss(policy: HuggingFacePolicy, sample: Sample, config: PPOConfig) -> 
         mask=None,
         clip=config.clip,
     )
+    deviation = policy.module.returns_deviation
     critic = clipped_value_loss(
-        values_B=scores.value[None],
-        old_values_B=known(sample.old_value),
-        returns_B=known(sample.value_target),
+        values_B=scores.value[None] / deviation,
+        old_values_B=known(sample.old_value) / deviation,
+        returns_B=known(sample.value_target) / deviation,
         clip=config.value_clip,
         mask_B=None,
     )

@@ -33,7 +33,7 @@ from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.world import World
-from forethought.training.judging import judge
+from forethought.training.judging import judge, rescale_critic
 from forethought.training.ppo import (
     BatchSize,
     Learner,
@@ -241,6 +241,7 @@ class _Ours:
         collected = self.collect()
         watch.lap("collect")
         samples = judge(collected, self.learner.config, self.learner.run)
+        rescale_critic(samples, self.learner.policy, self.learner.run)
         rescored, _ = rescore(samples, self.learner)
         watch.lap("rescore")
         improve(rescored, self.learner, len(self.laps))
@@ -261,6 +262,7 @@ class _Plain:
         rollout = config.rollout
         self._config = replace(config, rollout=replace(rollout, slots=1))
         self._run = run
+        self._policy = policy
         self._updater = PlainUpdater(policy, config)
         self.laps: list[Lap] = []
         self._collector = Collector(
@@ -281,6 +283,7 @@ class _Plain:
         collected = collect(self._collector, self._config, self._run)
         watch.lap("collect")
         samples = judge(collected, self._config, self._run)
+        rescale_critic(samples, self._policy, self._run)
         watch.lap("rescore")
         self._updater.improve(samples, len(self.laps))
         watch.lap("update")

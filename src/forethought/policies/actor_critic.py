@@ -1,6 +1,6 @@
 """One module that scores completions and judges prompts: the model and its critic."""
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +27,15 @@ class Scores(NamedTuple):
 
 
 class ValueHead(nn.Module):
-    """Three-layer perceptron on the hidden state of the last prompt token (RL4VLM, C.3)."""
+    """Three-layer perceptron on the hidden state of the last prompt token (RL4VLM, C.3).
+
+    Its layers speak in deviations from a mean, whatever the unit of the returns:
+    V = mean + deviation · layers(hidden). Steps of Adam's size would take thousands of updates
+    to a return of 10, and the differences between states come after that.
+    """
+
+    mean: Tensor
+    deviation: Tensor
 
     def __init__(self, hidden_size: int, *, generator: torch.Generator) -> None:
         super().__init__()
@@ -40,10 +48,29 @@ class ValueHead(nn.Module):
         # A critic that starts at zero neither praises nor blames before it has learned.
         nn.init.zeros_(linears[-1].weight)
         self.layers = nn.Sequential(linears[0], nn.ReLU(), linears[1], nn.ReLU(), linears[2])
+        self.register_buffer("mean", torch.tensor(0.0))
+        self.register_buffer("deviation", torch.tensor(1.0))
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """[..., hidden size] to [...], fp32."""
-        return self.layers(hidden.float()).squeeze(-1)
+        """[..., hidden size] to [...], in units of return, fp32."""
+        return self.mean + self.deviation * self.layers(hidden.float()).squeeze(-1)
+
+    @torch.no_grad()
+    def rescale(self, mean: float, deviation: float) -> None:
+        """New scale, the same values as before (PopArt: van Hasselt et al. 2016, Eq. 2).
+
+        A head that has not learned anything yet has nothing to keep: it says the mean.
+
+        Args:
+            mean: of the returns to predict.
+            deviation: their standard deviation, above 0.
+        """
+        last = cast(nn.Linear, self.layers[-1])
+        if last.weight.any() or last.bias.any():
+            last.bias.copy_((self.mean + self.deviation * last.bias - mean) / deviation)
+            last.weight.mul_(self.deviation / deviation)
+        self.mean.fill_(mean)
+        self.deviation.fill_(deviation)
 
 
 class ActorCritic(nn.Module):
@@ -60,6 +87,11 @@ class ActorCritic(nn.Module):
         projection = model.get_output_embeddings()
         assert projection is not None
         projection.register_forward_pre_hook(self._remember_hidden)
+
+    @property
+    def returns_deviation(self) -> Tensor:
+        """What the critic takes for one unit; 1 where there is none."""
+        return torch.tensor(1.0) if self.value_head is None else self.value_head.deviation
 
     def _remember_hidden(self, module: nn.Module, arguments: tuple[Tensor, ...]) -> None:
         self._hidden = arguments[0]

@@ -107,7 +107,9 @@ def load_value_head(folder: Path, hidden_size: int) -> ValueHead | None:
     if not path.exists():
         return None
     head = ValueHead(hidden_size, generator=torch.Generator())
-    head.load_state_dict(load_file(path))
+    # Critics saved before they had a scale speak in units of return.
+    unscaled = dict(head.named_buffers())
+    head.load_state_dict(unscaled | load_file(path))
     return head
 
 

@@ -7,6 +7,7 @@ import torch
 
 from forethought.config import PPOConfig
 from forethought.losses.value import explained_variance
+from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import Collected
 from forethought.targets.batch_normalised import batch_normalised_advantages
 from forethought.targets.gae import trajectory_advantages
@@ -72,6 +73,22 @@ def judge_by_episodes(collected: Collected, config: PPOConfig, run: Run) -> list
         for trajectory, advantages_T in zip(trajectories, advantages, strict=True)
         for step, advantage in zip(trajectory.steps, advantages_T, strict=True)
     ]
+
+
+def rescale_critic(samples: Sequence[Sample], policy: HuggingFacePolicy, run: Run) -> None:
+    """Gives the critic the scale of this iteration's returns, of all processes."""
+    head = policy.module.value_head
+    if head is None:
+        return
+    returns_N = np.array(run.gather([sample.value_target for sample in samples]))
+    deviation = float(returns_N.std())
+    # Returns that are all the same have no scale of their own.
+    head.rescale(float(returns_N.mean()), deviation if deviation > 1e-6 else float(head.deviation))
+
+
+def without_advantages(samples: Sequence[Sample]) -> list[Sample]:
+    """The same steps with nothing to say to the policy: the critic alone learns from them."""
+    return [sample._replace(advantage=0.0) for sample in samples]
 
 
 def summarise_critic(samples: Sequence[Sample], run: Run) -> list[Measure]:

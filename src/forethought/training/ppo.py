@@ -28,7 +28,12 @@ from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.world import World
 from forethought.training.anchor import penalised, reference_logprobs
-from forethought.training.judging import judge, summarise_critic
+from forethought.training.judging import (
+    judge,
+    rescale_critic,
+    summarise_critic,
+    without_advantages,
+)
 from forethought.training.optim import Updater
 from forethought.training.ppo_losses import action_consistency, policy_loss, value_loss
 from forethought.training.run import Existing, Run, advance, open_run
@@ -95,6 +100,9 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                 watch.lap("collect_s")
                 anchor = ask_reference(collected, learner)
                 judged = judge(charge(collected, anchor, config), config, run)
+                rescale_critic(judged, policy, run)
+                if iteration < config.critic_warmup:
+                    judged = without_advantages(judged)
                 samples, deviation = rescore(with_anchor(judged, anchor), learner)
                 watch.lap("rescore_s")
                 statistics = improve(samples, learner, iteration)
@@ -289,6 +297,7 @@ def micro_losses(
     """
     policy, updater, config, run, _ = learner
     pull = config.kl_coefficient if config.kl_use == "loss" else 0.0
+    deviation = policy.module.returns_deviation
 
     def part(rows: Rows) -> Tensor:
         tokens, old = lay_out(samples, rows, policy.encoder, policy.device)
@@ -300,7 +309,7 @@ def micro_losses(
                 critic_gradient=config.critic_gradient == "model",
             )
         policy_part = policy_loss(scores, tokens, old, config)
-        value_part = value_loss(scores, old, config)
+        value_part = value_loss(scores, old, deviation, config)
         entropy = masked_mean(values=scores.entropies_BT, mask=tokens.mask_BT)
         reference_kl = kl_to_reference(
             logprobs_BT=scores.logprobs_BT,

@@ -52,14 +52,14 @@ def action_consistency(scores: Scores, tokens: TokenBatch, old: Old) -> Tensor:
     )
 
 
-def value_loss(scores: Scores, old: Old, config: PPOConfig) -> ValueLoss:
-    """Clipped loss of the critic; 0 where there is none."""
+def value_loss(scores: Scores, old: Old, deviation: Tensor, config: PPOConfig) -> ValueLoss:
+    """Clipped loss of the critic in units of the returns' deviation; 0 where there is none."""
     if scores.values_B is None:
         return ValueLoss(*torch.zeros(3, device=old.values_B.device))
     return clipped_value_loss(
-        values_B=scores.values_B,
-        old_values_B=old.values_B,
-        returns_B=old.value_targets_B,
+        values_B=scores.values_B / deviation,
+        old_values_B=old.values_B / deviation,
+        returns_B=old.value_targets_B / deviation,
         clip=config.value_clip,
         mask_B=None,
     )

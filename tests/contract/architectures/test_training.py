@@ -50,6 +50,23 @@ def test_one_update_of_ppo(checkpoint: Checkpoint, tmp_path: Path, ratio: str) -
     assert head["layers.4.weight"].abs().max() > 0  # 0 in a new critic
 
 
+def test_while_the_critic_warms_up_the_model_stays(
+    checkpoint_of: ReadCheckpoint, tmp_path: Path
+) -> None:
+    checkpoint = checkpoint_of("llava")
+    config = ppo(
+        checkpoint, tmp_path, iterations=2, critic_warmup=1, critic_gradient="head", epochs=2
+    )
+    run = train_ppo(config, existing="overwrite")
+    step_1, step_2 = (run / f"checkpoints/step_{step}/model" for step in (1, 2))
+    start = load_pretrained(checkpoint.folder).model.state_dict()
+    warmed, trained = (load_pretrained(str(step)).model.state_dict() for step in (step_1, step_2))
+    assert all(tensor.equal(start[name]) for name, tensor in warmed.items())
+    assert not all(tensor.equal(start[name]) for name, tensor in trained.items())
+    head = load_file(step_1 / "value_head.safetensors")
+    assert head["layers.4.weight"].abs().max() > 0
+
+
 @pytest.mark.parametrize("advantage", ["rloo", "grpo", "dr_grpo", "reinforce_plus_plus", "gigpo"])
 def test_one_update_without_a_critic(
     checkpoint_of: ReadCheckpoint, tmp_path: Path, advantage: str
