@@ -209,7 +209,6 @@ class PPOConfig:
         warmup = self.critic_warmup
         expected = f"0 to {self.iterations - 1}, one less than the iterations"
         require(0 <= warmup < self.iterations, "critic_warmup", warmup, expected)
-        require(self.has_critic or warmup == 0, "critic_warmup", warmup, "0 without a critic")
         rate = self.critic_learning_rate
         require(0 < rate <= 0.1, "critic_learning_rate", rate, "above 0, at most 0.1")
         bonus = self.entropy_coefficient

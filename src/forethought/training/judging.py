@@ -17,6 +17,10 @@ from forethought.training.run import Run
 from forethought.training.samples import Sample, to_sample
 from forethought.types import Measure
 
+SMALLEST_DEVIATION = 0.01
+"""Of returns, as a part of the largest: where all episodes end alike, what differs is the
+critic's own error, which must not become the unit that it is measured in."""
+
 
 def judge(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:
     """Advantages by GAE (truncation bootstraps, termination does not), then normalised
@@ -81,9 +85,9 @@ def rescale_critic(samples: Sequence[Sample], policy: HuggingFacePolicy, run: Ru
     if head is None:
         return
     returns_N = np.array(run.gather([sample.value_target for sample in samples]))
-    deviation = float(returns_N.std())
-    # Returns that are all the same have no scale of their own.
-    head.rescale(float(returns_N.mean()), deviation if deviation > 1e-6 else float(head.deviation))
+    least = SMALLEST_DEVIATION * float(np.abs(returns_N).max())
+    deviation = max(float(returns_N.std()), least) or float(head.deviation)
+    head.rescale(float(returns_N.mean()), deviation)
 
 
 def without_advantages(samples: Sequence[Sample]) -> list[Sample]:

@@ -101,7 +101,7 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                 anchor = ask_reference(collected, learner)
                 judged = judge(charge(collected, anchor, config), config, run)
                 rescale_critic(judged, policy, run)
-                if iteration < config.critic_warmup:
+                if config.has_critic and iteration < config.critic_warmup:
                     judged = without_advantages(judged)
                 samples, deviation = rescore(with_anchor(judged, anchor), learner)
                 watch.lap("rescore_s")
