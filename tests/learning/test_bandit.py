@@ -16,7 +16,7 @@ from forethought.config import PPOConfig
 from forethought.config_parts import OptimizerConfig
 from forethought.runs.metrics import read_metrics
 from forethought.targets.checks import FloatArray
-from forethought.training import ppo
+from forethought.training import judging, ppo_losses
 from forethought.training.ppo import train_ppo
 from tests.learning.bandit import CHANCE, ONE_THREAD, ROLLOUT, WORLD, success_in_training
 
@@ -34,7 +34,7 @@ def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
         total_steps=12 * 128,
         batch_size=64,
         epochs=2,
-        value_coefficient=0.05,
+        value_coefficient=0.01,
         value_clip=None,
         rollout=ROLLOUT,
         optimizer=OptimizerConfig(learning_rate=5e-4, schedule="linear"),
@@ -102,34 +102,34 @@ def test_held_tightly_it_stays_what_it_was(
 def test_a_wrong_sign_unlearns(
     imitator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sound = ppo.normalise_advantages
+    sound = judging.normalise_advantages
 
     def negated(advantages: FloatArray) -> FloatArray:
         return -sound(advantages)
 
-    monkeypatch.setattr(ppo, "normalise_advantages", negated)
+    monkeypatch.setattr(judging, "normalise_advantages", negated)
     assert learn(imitator, tmp_path / "ppo")[1] <= CHANCE
 
 
 def test_advantages_of_other_steps_teach_nothing(
     imitator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sound = ppo.normalise_advantages
+    sound = judging.normalise_advantages
 
     def rolled(advantages: FloatArray) -> FloatArray:
         return np.roll(sound(advantages), 1)
 
-    monkeypatch.setattr(ppo, "normalise_advantages", rolled)
+    monkeypatch.setattr(judging, "normalise_advantages", rolled)
     assert learn(imitator, tmp_path / "ppo")[1] < MISSED
 
 
 def test_a_mask_that_leaves_out_the_answer_teaches_nothing(
     imitator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sound = ppo.thought_scaled_logprobs
+    sound = ppo_losses.thought_scaled_logprobs
 
     def without_answer(**arguments: Any) -> torch.Tensor:
         return sound(**arguments) * 0.0
 
-    monkeypatch.setattr(ppo, "thought_scaled_logprobs", without_answer)
+    monkeypatch.setattr(ppo_losses, "thought_scaled_logprobs", without_answer)
     assert learn(imitator, tmp_path / "ppo")[1] < MISSED
