@@ -37,6 +37,16 @@ def reference_logprobs(
     return found
 
 
+def with_anchor(samples: list[Sample], anchor: list[list[float]] | None) -> list[Sample]:
+    """With a reference, the samples with its log-probs, for the loss and for the log."""
+    if anchor is None:
+        return samples
+    return [
+        sample._replace(reference_logprobs=logprobs)
+        for sample, logprobs in zip(samples, anchor, strict=True)
+    ]
+
+
 def penalised(
     trajectories: Sequence[Trajectory],
     reference_logprobs: Sequence[Sequence[float]],

@@ -27,7 +27,7 @@ from forethought.policies.reference import Reference, load_reference, start_refe
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.world import World
-from forethought.training.anchor import penalised, reference_logprobs
+from forethought.training.anchor import penalised, reference_logprobs, with_anchor
 from forethought.training.judging import (
     judge,
     rescale_critic,
@@ -202,16 +202,6 @@ def charge(collected: Collected, anchor: list[list[float]] | None, config: PPOCo
         return collected
     charged = penalised(collected.trajectories, anchor, config.kl_coefficient)
     return collected._replace(trajectories=charged)
-
-
-def with_anchor(samples: list[Sample], anchor: list[list[float]] | None) -> list[Sample]:
-    """With a reference, the samples with its log-probs, for the loss and for the log."""
-    if anchor is None:
-        return samples
-    return [
-        sample._replace(reference_logprobs=logprobs)
-        for sample, logprobs in zip(samples, anchor, strict=True)
-    ]
 
 
 def rescore(samples: Sequence[Sample], learner: Learner) -> tuple[list[Sample], float]:
