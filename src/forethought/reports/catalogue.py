@@ -132,7 +132,7 @@ CHARTS = (
     Chart(
         "Critic's error",
         ("value_loss",),
-        "value loss, return²",
+        "value loss",
         "Clipped squared error of the predicted returns.",
     ),
     Chart(
