@@ -33,6 +33,11 @@ def expert_answer(answer_format: AnswerFormat) -> Answer:
     return lambda environment, observation: write_answer(environment.expert(), answer_format)
 
 
+def actions_to_try(environment: Environment, observation: Observation) -> Sequence[str]:
+    """What an agent may try now: as the world lists it, else what is legal."""
+    return observation.admissible_actions or environment.actions or environment.legal_actions()
+
+
 def random_answer(seed: int) -> Answer:
     """Answers with an action drawn uniformly from those that may be tried.
 
@@ -41,9 +46,7 @@ def random_answer(seed: int) -> Answer:
     randomness = np.random.Generator(np.random.Philox(key=seed))
 
     def answer(environment: Environment, observation: Observation) -> str:
-        choices = (
-            observation.admissible_actions or environment.actions or environment.legal_actions()
-        )
+        choices = actions_to_try(environment, observation)
         action = choices[int(randomness.integers(len(choices)))]
         return write_answer(Advice(action, ()), "action_only")
 

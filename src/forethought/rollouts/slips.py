@@ -9,7 +9,7 @@ import numpy as np
 from forethought.config_parts import AnswerFormat
 from forethought.environments.contract import Advice, Environment
 from forethought.prompts.answers import write_answer
-from forethought.rollouts.scripted import expert_answer
+from forethought.rollouts.scripted import actions_to_try, expert_answer
 from forethought.types import Observation
 
 
@@ -29,10 +29,7 @@ class SlippingExpert:
 
     def __call__(self, environment: Environment, observation: Observation) -> str:
         """The text of the next answer."""
-        choices = (
-            observation.admissible_actions or environment.actions or environment.legal_actions()
-        )
-        self._offered.update(dict.fromkeys(choices))
+        self._offered.update(dict.fromkeys(actions_to_try(environment, observation)))
         self._slips.append(bool(self._randomness.random() < self._share))
         if not self._slips[-1]:
             return self._expert(environment, observation)
