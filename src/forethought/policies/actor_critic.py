@@ -45,7 +45,7 @@ class ValueHead(nn.Module):
         for linear in linears:
             nn.init.orthogonal_(linear.weight, gain=2**0.5, generator=generator)
             nn.init.zeros_(linear.bias)
-        # A critic that starts at zero neither praises nor blames before it has learned.
+        # A critic that has not learned yet says the mean in every state.
         nn.init.zeros_(linears[-1].weight)
         self.layers = nn.Sequential(linears[0], nn.ReLU(), linears[1], nn.ReLU(), linears[2])
         self.register_buffer("mean", torch.tensor(0.0))
