@@ -2,10 +2,13 @@
 
 import json
 import math
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from forethought.config import PPOConfig
+from forethought.config_file import OfflineConfig
 from forethought.config_parts import (
     ComputeConfig,
     EnvironmentConfig,
@@ -16,6 +19,7 @@ from forethought.config_parts import (
 from forethought.evaluation.evaluate import EvaluationSettings, play_policy
 from forethought.policies.contract import Policy
 from forethought.rollouts.world import World
+from forethought.runs.metrics import read_metrics
 from tests.contract.architectures.builders import Checkpoint
 
 OPTIMIZER = OptimizerConfig(learning_rate=3e-3, schedule="constant")
@@ -53,6 +57,26 @@ def metrics_of(run: Path) -> list[dict[str, float]]:
     lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     tables = [json.loads(line) for line in lines]
     return [{k: math.nan if v is None else v for k, v in table.items()} for table in tables]
+
+
+def train_and_take_up(
+    train: Callable[..., Path], config: OfflineConfig, *, last: int, loss: str
+) -> Path:
+    """Trains, does the last phase's two updates again from the checkpoint before them, finds the
+    same losses, and returns the model's folder.
+
+    Args:
+        last: number of the run's last update.
+        loss: name of the last phase's metric.
+    """
+    run = train(config)
+    losses = read_metrics(run / "metrics.jsonl").column(loss).values
+    assert len(losses) == 2
+    shutil.rmtree(run / f"checkpoints/step_{last}")
+    train(config, existing="resume")
+    again = read_metrics(run / "metrics.jsonl").column(loss).values
+    assert again.tolist() == losses.tolist()
+    return run / f"checkpoints/step_{last}/model"
 
 
 def assert_acts(policy: Policy, world: World) -> None:

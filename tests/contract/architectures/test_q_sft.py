@@ -1,6 +1,5 @@
 """Q-SFT trains, is taken up again and acts with every architecture, with adapters, too."""
 
-import shutil
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +9,9 @@ from forethought.config_parts import LoraConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.policies.reweighted import load_reweighted
 from forethought.rollouts.world import World
-from forethought.runs.metrics import read_metrics
 from forethought.training.q_sft import train_q_sft
 from tests.contract.architectures.builders import Checkpoint
-from tests.contract.architectures.runs import assert_acts, lora_of
+from tests.contract.architectures.runs import assert_acts, lora_of, train_and_take_up
 
 
 @pytest.mark.parametrize("has_adapters", [False, True], ids=["whole", "lora"])
@@ -27,13 +25,7 @@ def test_both_phases_and_acting(
         lora=lora_of(checkpoint) if has_adapters else LoraConfig(),
         **offline,
     )
-    run = train_q_sft(config)
-    losses = read_metrics(run / "metrics.jsonl").column("likelihood_loss").values
-    assert len(losses) == 2
-    shutil.rmtree(run / "checkpoints/step_4")
-    train_q_sft(config, existing="resume")
-    again = read_metrics(run / "metrics.jsonl").column("likelihood_loss").values
-    assert again.tolist() == losses.tolist()
-    policy = load_reweighted(run / "checkpoints/step_4/model", slots=2)
+    model = train_and_take_up(train_q_sft, config, last=4, loss="likelihood_loss")
+    policy = load_reweighted(model, slots=2)
     policy.act_as(replace(policy.acting, beta=8.0))
     assert_acts(policy, world)
