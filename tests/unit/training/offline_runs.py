@@ -1,5 +1,7 @@
 """What the tests of offline runs share: the least of a run, its weights, and a kill."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from forethought.config_file import OfflineConfig
 from forethought.training import phases
 
 
@@ -41,3 +44,30 @@ def stop_in(update: int, monkeypatch: pytest.MonkeyPatch) -> None:
         return sound(*arguments)
 
     monkeypatch.setattr(phases, "choose", killed)
+
+
+def assert_resumed_equals_never_stopped(
+    train: Callable[..., Path],
+    config: OfflineConfig,
+    stopped_in: int,
+    parts: Sequence[str],
+    last: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Killed in an update and taken up at the checkpoint before it: the same weights and log.
+
+    Args:
+        train: of the algorithm that these are settings of.
+        stopped_in: number of the update, from 1.
+        parts: files of weights in the model's folder.
+        last: number of the run's last update.
+    """
+    whole = train(replace(config, output=config.output + "_whole"))
+    stop_in(stopped_in, monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        train(config)
+    run = train(config, existing="resume")
+    for part in parts:
+        assert same(weights(whole, last, part), weights(run, last, part))
+    metrics = [(one / "metrics.jsonl").read_text(encoding="utf-8") for one in (whole, run)]
+    assert metrics[0] == metrics[1]

@@ -34,7 +34,13 @@ from forethought.training.imitation import imitate
 from forethought.training.offline import load_episodes
 from forethought.training.utterances import mark_answers
 from tests.unit.training.crossing import cut_after, straight_on
-from tests.unit.training.offline_runs import OneProcess, same, stop_in, weights
+from tests.unit.training.offline_runs import (
+    OneProcess,
+    assert_resumed_equals_never_stopped,
+    same,
+    stop_in,
+    weights,
+)
 
 
 @pytest.fixture
@@ -224,16 +230,8 @@ def test_what_moves_in_which_phase(config: ArcherConfig, monkeypatch: pytest.Mon
 def test_resumed_equals_never_stopped(
     stopped_in: int, config: ArcherConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed in an update, and taken up at the checkpoint before it."""
-    whole = train_archer(replace(config, output=config.output + "_whole"))
-    stop_in(stopped_in, monkeypatch)
-    with pytest.raises(KeyboardInterrupt):
-        train_archer(config)
-    run = train_archer(config, existing="resume")
-    for part in (POLICY, TRUNK, HEADS):
-        assert same(weights(whole, 6, part), weights(run, 6, part))
-    metrics = [(one / "metrics.jsonl").read_text(encoding="utf-8") for one in (whole, run)]
-    assert metrics[0] == metrics[1]
+    parts = (POLICY, TRUNK, HEADS)
+    assert_resumed_equals_never_stopped(train_archer, config, stopped_in, parts, 6, monkeypatch)
 
 
 def test_what_was_cut(config: ArcherConfig, crossing: World, tmp_path: Path) -> None:

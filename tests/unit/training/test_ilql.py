@@ -25,7 +25,12 @@ from forethought.training.ilql_models import ILQLModels
 from forethought.training.offline import load_episodes
 from forethought.training.run import Run
 from tests.unit.training.crossing import cut_after, straight_on
-from tests.unit.training.offline_runs import OneProcess, same, stop_in, weights
+from tests.unit.training.offline_runs import (
+    OneProcess,
+    assert_resumed_equals_never_stopped,
+    same,
+    weights,
+)
 
 
 @pytest.fixture
@@ -141,16 +146,8 @@ def test_two_phases(config: ILQLConfig) -> None:
 def test_resumed_equals_never_stopped(
     stopped_in: int, config: ILQLConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed in an update, and taken up at the checkpoint before it."""
-    whole = train_ilql(replace(config, output=config.output + "_whole"))
-    stop_in(stopped_in, monkeypatch)
-    with pytest.raises(KeyboardInterrupt):
-        train_ilql(config)
-    run = train_ilql(config, existing="resume")
-    for part in (BEHAVIOUR, TRUNK, HEADS):
-        assert same(weights(whole, 8, part), weights(run, 8, part))
-    metrics = [(one / "metrics.jsonl").read_text(encoding="utf-8") for one in (whole, run)]
-    assert metrics[0] == metrics[1]
+    parts = (BEHAVIOUR, TRUNK, HEADS)
+    assert_resumed_equals_never_stopped(train_ilql, config, stopped_in, parts, 8, monkeypatch)
 
 
 def test_a_model_that_imitates_already_is_left_as_it_is(

@@ -27,7 +27,12 @@ from forethought.training.q_sft_models import Learner, QSFTModels
 from forethought.training.q_sft_targets import judge, read_returns
 from forethought.types import Prompt
 from tests.unit.training.crossing import cut_after, straight_on
-from tests.unit.training.offline_runs import OneProcess, same, stop_in, weights
+from tests.unit.training.offline_runs import (
+    OneProcess,
+    assert_resumed_equals_never_stopped,
+    same,
+    weights,
+)
 
 
 @pytest.fixture
@@ -160,21 +165,12 @@ def test_two_phases(q_sft_config: QSFTConfig) -> None:
 def test_resumed_equals_never_stopped(
     phases: str, stopped_in: int, q_sft_config: QSFTConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed in an update, and taken up at the checkpoint before it."""
     epochs = 0.4 if phases == "two" else 0.5
     config = replace(q_sft_config, phases=phases, epochs=epochs)  # type: ignore[arg-type]
     if stopped_in == 6:
         config = replace(config, returns_epochs=0.2, epochs=0.2)
-    whole = train_q_sft(replace(config, output=config.output + "_whole"))
-    stop_in(stopped_in, monkeypatch)
-    with pytest.raises(KeyboardInterrupt):
-        train_q_sft(config)
-    run = train_q_sft(config, existing="resume")
-    last = 8 if phases == "two" else 5
-    for part in (BEHAVIOUR, LIKELIHOOD, TARGET):
-        assert same(weights(whole, last, part), weights(run, last, part))
-    metrics = [(one / "metrics.jsonl").read_text(encoding="utf-8") for one in (whole, run)]
-    assert metrics[0] == metrics[1]
+    parts, last = (BEHAVIOUR, LIKELIHOOD, TARGET), 8 if phases == "two" else 5
+    assert_resumed_equals_never_stopped(train_q_sft, config, stopped_in, parts, last, monkeypatch)
 
 
 def test_a_model_that_imitates_already_is_left_as_it_is(
