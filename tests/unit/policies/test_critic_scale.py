@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import numpy as np
 import pytest
@@ -13,11 +11,9 @@ from torch import Tensor, nn
 
 from forethought.config import PPOConfig
 from forethought.policies.actor_critic import Scores, ValueHead
-from forethought.policies.huggingface import VALUE_HEAD_FILE, HuggingFacePolicy, load_value_head
-from forethought.training.judging import rescale_critic
+from forethought.policies.huggingface import VALUE_HEAD_FILE, load_value_head
 from forethought.training.ppo_losses import value_loss
-from forethought.training.run import Run
-from forethought.training.samples import Old, Sample
+from forethought.training.samples import Old
 
 WIDTH = 6
 HIDDEN = torch.randn(5, WIDTH, generator=torch.Generator().manual_seed(3))
@@ -103,32 +99,3 @@ def test_the_clip_counts_in_deviations() -> None:
     loss_of(values_B, old_of([0.0, 0.0], [10.0, 10.0]), clip=0.5).backward()
     assert values_B.grad is not None
     assert np.allclose(values_B.grad, [0, -9 / 18])
-
-
-class Alone:
-    """As much of a run as judging asks for."""
-
-    @staticmethod
-    def gather(numbers: list[float]) -> list[float]:
-        return numbers
-
-
-@pytest.mark.parametrize(
-    ("returns", "mean", "deviation"),
-    [
-        ([0.0, 4.0, 8.0, 8.0], 5.0, 11.0**0.5),
-        ([10.0, 10.0, 10.0], 10.0, 0.1),  # a hundredth of the largest
-        ([-10.0, -10.0, -10.0], -10.0, 0.1),
-        ([0.0, 0.0], 0.0, 1.0),  # nothing to go by: as it was
-    ],
-    ids=["spread", "equal", "equal and negative", "all zero"],
-)
-def test_the_scale_is_that_of_the_returns(
-    returns: list[float], mean: float, deviation: float
-) -> None:
-    head = ValueHead(WIDTH, generator=torch.Generator().manual_seed(0))
-    policy = SimpleNamespace(module=SimpleNamespace(value_head=head))
-    samples = [SimpleNamespace(value_target=number) for number in returns]
-    rescale_critic(cast(list[Sample], samples), cast(HuggingFacePolicy, policy), cast(Run, Alone()))
-    assert head.mean.item() == pytest.approx(mean)
-    assert head.deviation.item() == pytest.approx(deviation)

@@ -1,16 +1,21 @@
-"""PPO without a critic: which episodes are gathered, and what each step of them is worth."""
+"""Which episodes PPO gathers, what their steps are worth without a critic, and a critic's scale."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import torch
 
 from forethought.config import PPOConfig
 from forethought.config_parts import RolloutConfig
+from forethought.policies.actor_critic import ValueHead
+from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import Collected
-from forethought.training.judging import judge_by_episodes
+from forethought.training.judging import judge_by_episodes, rescale_critic
 from forethought.training.ppo import collect
 from forethought.training.run import Run
+from forethought.training.samples import Sample
 from forethought.types import EnvironmentFailure, Trajectory
 from tests.unit.targets.builders import Did, trajectory
 
@@ -95,3 +100,24 @@ def test_rounds_are_played_until_all_processes_together_have_the_steps() -> None
     rounds = Rounds()
     collected = collect(cast(Any, rounds), config, cast(Run, SecondOfTwo([3], [3])))
     assert rounds.played == len(collected.trajectories) == 2
+
+
+@pytest.mark.parametrize(
+    ("returns", "mean", "deviation"),
+    [
+        ([0.0, 4.0, 8.0, 8.0], 5.0, 11.0**0.5),
+        ([10.0, 10.0, 10.0], 10.0, 0.1),  # a hundredth of the largest
+        ([-10.0, -10.0, -10.0], -10.0, 0.1),
+        ([0.0, 0.0], 0.0, 1.0),  # nothing to go by: as it was
+    ],
+    ids=["spread", "equal", "equal and negative", "all zero"],
+)
+def test_the_critics_scale_is_that_of_the_returns(
+    returns: list[float], mean: float, deviation: float
+) -> None:
+    head = ValueHead(4, generator=torch.Generator().manual_seed(0))
+    policy = SimpleNamespace(module=SimpleNamespace(value_head=head))
+    samples = [SimpleNamespace(value_target=number) for number in returns]
+    rescale_critic(cast(list[Sample], samples), cast(HuggingFacePolicy, policy), cast(Run, Alone()))
+    assert head.mean.item() == pytest.approx(mean)
+    assert head.deviation.item() == pytest.approx(deviation)
