@@ -32,7 +32,7 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
     """
     with open_run(config, existing) as run:
         world, policy = start(config, run, slots=1, critic=False)
-        examples = load_examples(config, world, policy)
+        examples = load_examples(config, world, policy, run)
         total = updates_in_all(config, len(examples))
         updater = run.make_updater(policy, config.optimizer, total_steps=total)
         bar = run.bar("sft", total)
@@ -96,15 +96,22 @@ def update(
     return float(run.sum(sum(parts, torch.zeros(())))), norm
 
 
-def load_examples(config: SFTConfig, world: World, policy: HuggingFacePolicy) -> list[Example]:
+def load_examples(
+    config: SFTConfig, world: World, policy: HuggingFacePolicy, run: Run
+) -> list[Example]:
     """Prompts and answers: from stored trajectories, or from the world's expert.
 
     Raises:
         ConfigError: the stored trajectories hold no valid answer.
     """
     if config.data is None:
-        steps = islice(demonstrated_steps(world, config), config.demonstrations)
-        return [to_example(step, policy) for step in steps]
+        with run.bar("demonstrations", config.demonstrations) as bar:
+            steps = islice(demonstrated_steps(world, config), config.demonstrations)
+            demonstrated: list[Example] = []
+            for step in steps:
+                demonstrated.append(to_example(step, policy))
+                bar.update()
+        return demonstrated
     path = Path(config.data)
     steps = stored_steps(config, path)
     examples = [to_example(step, policy) for step in steps if step.action.is_valid]

@@ -111,9 +111,9 @@ def test_the_hidden_card_shows_nowhere_before_standing(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("ranks", "action", "thoughts"),
     [
-        ([8, K, T, 3], "hit", "I have 13 points and the dealer shows 8, I choose hit"),
-        ([A, K, A, 6], "hit", "I have soft 17 points and the dealer shows A, I choose hit"),
-        ([K, 2, T, K], "stand", "I have 20 points and the dealer shows 10, I choose stand"),
+        ([8, K, T, 3], "hit", "I have 10, 3: 13 points and the dealer shows 8, I choose hit"),
+        ([A, K, A, 6], "hit", "I have A, 6: soft 17 points and the dealer shows A, I choose hit"),
+        ([K, 2, T, K], "stand", "I have 10, 10: 20 points and the dealer shows 10, I choose stand"),
     ],
 )
 def test_the_expert_says_what_it_sees(

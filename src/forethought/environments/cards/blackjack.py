@@ -43,6 +43,10 @@ def hand_of(cards: tuple[Card, ...]) -> Hand:
     return hand
 
 
+def _points(card: Card) -> str:
+    return "A" if card.rank == ACE else str(card.points)
+
+
 class Blackjack(gymnasium.Env[Image, np.int64]):
     """Hit or stand, against a dealer who draws to 17.
 
@@ -159,8 +163,11 @@ class Blackjack(gymnasium.Env[Image, np.int64]):
         hand, shown = hand_of(self._player), self._dealer[0]
         action = best_choice(hand, shown.points, "wins").action
         points = f"soft {hand.total}" if hand.is_soft else str(hand.total)
-        dealer = "A" if shown.rank == ACE else str(shown.points)
-        thought = f"I have {points} points and the dealer shows {dealer}, I choose {action}"
+        cards = ", ".join(_points(card) for card in self._player)
+        thought = (
+            f"I have {cards}: {points} points and the dealer shows {_points(shown)}, "
+            f"I choose {action}"
+        )
         return Advice(action, (("thoughts", json.dumps(thought)),))
 
     def success(self) -> bool:
