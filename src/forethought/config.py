@@ -46,7 +46,7 @@ class SFTConfig:
     """Passes over the demonstrations; may be a fraction. RL4VLM: 1."""
 
     batch_size: int = 32
-    """Answers per optimiser step, over all processes."""
+    """Answers per optimiser step, over all processes; on average where conversations are whole."""
 
     checkpoint_every: int = 200
     """Optimiser steps between checkpoints; the two newest are kept."""

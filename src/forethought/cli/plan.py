@@ -153,7 +153,7 @@ def _sft_work(config: SFTConfig, world: World, encoder: Encoder) -> tuple[list[s
     tokens = config.epochs * count * sum(lengths)
     return [
         f"updates     {updates:,} of {config.batch_size} answers each, from {count:,} steps",
-        f"tokens      about {tokens:,.0f} trained on (per step {lengths.prompt:.0f} of prompt "
+        f"tokens      at most {tokens:,.0f} trained on (per step {lengths.prompt:.0f} of prompt "
         f"and {lengths.answer:.0f} of answer)",
     ], lengths
 

@@ -20,7 +20,7 @@ from forethought.losses.ilql import double_q_loss, expectile_loss
 from forethought.targets.advantage_weights import advantage_weights, effective_share
 from forethought.training.archer_models import ArcherModels, Phase, start_archer
 from forethought.training.episodes import Episode, gather_actions, lay_out, scatter_actions
-from forethought.training.imitation import learn_to_imitate
+from forethought.training.imitation import learn_to_imitate_episodes
 from forethought.training.offline import load_episodes
 from forethought.training.optim import Updater
 from forethought.training.phases import Phases, Stage, run_phases, stages_of
@@ -73,7 +73,7 @@ def update(
     """One optimiser step on a global batch; this process does its share of the episodes."""
     models, config, run = learner
     if phase == "behaviour":
-        return learn_to_imitate(batch, models.policy, updater, config, run)
+        return learn_to_imitate_episodes(batch, models.policy, updater, config, run)
     learn = learn_critic if phase == "critic" else learn_actor
     return learn(batch, updater, learner)
 

@@ -1,47 +1,25 @@
 """Trajectories as sequences of tokens: the token-level MDP of offline reinforcement learning.
 
 A state is everything before a token, an action is a token of the agent's, and what the world
-replies stands in the state behind the answer. Where a prompt begins with the one before it and
-the answer to that, the whole episode is one row, which goes through the model once:
-
-    row       p p p p a a a o o o a a a a      two answers, and the reply between them
-    action            * * *       * * * *
+replies stands in the state behind the answer. Where every prompt goes on from the one before,
+the whole episode is one row of `conversation.py`.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from forethought.policies.batching import (
-    Example,
-    TokenBatch,
-    build_batch,
-    mark_in_window,
-    plan_rows,
-)
+from forethought.policies.batching import TokenBatch
 from forethought.policies.encoding import Encoder
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.targets.reward_map import RewardMap
+from forethought.training.conversation import Row, lay_out_rows, to_rows
 from forethought.training.examples import to_example
 from forethought.types import Trajectory
-
-
-class Row(NamedTuple):
-    """Tokens that go through the model together."""
-
-    example: Example
-    """The first prompt, and everything behind it: answers and replies."""
-    is_action: tuple[bool, ...]
-    """Per token behind the prompt: is it the agent's?"""
-
-    @property
-    def actions(self) -> int:
-        """How many tokens are the agent's."""
-        return sum(self.is_action)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,42 +88,15 @@ def to_episode(trajectory: Trajectory, policy: HuggingFacePolicy) -> Episode:
     """
     if not trajectory.steps or trajectory.failure is not None:
         raise ValueError(f"seed {trajectory.seed}: expected steps, got a failed or empty episode")
-    limit = policy.encoder.limits.positions
-    rows: list[Row] = []
-    lengths: list[int] = []
-    for step in trajectory.steps:
-        example = to_example(step, policy)
-        row = _continued(rows[-1], example, limit) if rows else None
-        if row is None:
-            rows.append(Row(example, (True,) * len(example.completion_ids)))
-        else:
-            rows[-1] = row
-        lengths.append(len(example.completion_ids))
+    examples = [to_example(step, policy) for step in trajectory.steps]
+    rows = to_rows(((example, True) for example in examples), policy.encoder.limits.positions)
     last = trajectory.steps[-1]
     return Episode(
         rows=tuple(rows),
-        answer_lengths=tuple(lengths),
+        answer_lengths=tuple(len(example.completion_ids) for example in examples),
         rewards=tuple(step.reward for step in trajectory.steps),
         terminated=last.terminated,
         bootstrap_value=None if last.terminated else trajectory.bootstrap_value,
-    )
-
-
-def _continued(row: Row, example: Example, limit: int | None) -> Row | None:
-    """The row with this step behind it; None where its prompt does not begin with the row, or
-    it would be longer than the model reads."""
-    before = row.example
-    ids, so_far = example.prompt.token_ids, before.length
-    first = len(before.prompt.token_ids)
-    begins = ids[:first] == before.prompt.token_ids and ids[first:so_far] == before.completion_ids
-    if not begins or (limit is not None and example.length > limit):
-        return None
-    reply = ids[so_far:]
-    # The later prompt holds the pictures of the earlier one, and those of the replies.
-    prompt = replace(example.prompt, token_ids=before.prompt.token_ids)
-    return Row(
-        Example(prompt, (*before.completion_ids, *reply, *example.completion_ids)),
-        (*row.is_action, *(False,) * len(reply), *(True,) * len(example.completion_ids)),
     )
 
 
@@ -165,22 +116,13 @@ class Part(NamedTuple):
 def lay_out(
     episodes: Sequence[Episode], encoder: Encoder, device: torch.device, max_tokens: int
 ) -> list[Part]:
-    """Micro-batches of all rows, on the device.
-
-    Steps that stand alone share the rows of equal prompts; whole episodes do not: their prompts
-    are short beside them.
-    """
+    """Micro-batches of all rows, on the device."""
     places = [(e, r) for e, episode in enumerate(episodes) for r in range(len(episode.rows))]
     rows = [episodes[e].rows[r] for e, r in places]
-    alone = all(all(row.is_action) for row in rows)
-    parts: list[Part] = []
-    for plan in plan_rows([row.example for row in rows], max_tokens, share_prompts=alone):
-        tokens = build_batch([[rows[i].example for i in group] for group in plan], encoder)
-        order = [i for group in plan for i in group]
-        is_action_BT = mark_in_window(tokens, [rows[i].is_action for i in order])
-        chosen = tuple(places[i] for i in order)
-        parts.append(Part(tokens.to(device), is_action_BT.to(device), chosen))
-    return parts
+    return [
+        Part(batch.tokens, batch.is_action_BT, tuple(places[i] for i in batch.order))
+        for batch in lay_out_rows(rows, encoder, device, max_tokens)
+    ]
 
 
 def choices_of(

@@ -27,7 +27,7 @@ from forethought.training.episodes import (
     transitions,
 )
 from forethought.training.ilql_models import ILQLModels, Phase, start_ilql
-from forethought.training.imitation import learn_to_imitate
+from forethought.training.imitation import learn_to_imitate_episodes
 from forethought.training.offline import load_episodes
 from forethought.training.optim import Updater
 from forethought.training.phases import Phases, Stage, run_phases, stages_of
@@ -87,7 +87,7 @@ def update(
     """One optimiser step on a global batch; this process does its share of the episodes."""
     if phase == "behaviour":
         models, config, run = learner
-        return learn_to_imitate(batch, models.behaviour, updater, config, run)
+        return learn_to_imitate_episodes(batch, models.behaviour, updater, config, run)
     return learn_values(batch, updater, learner)
 
 

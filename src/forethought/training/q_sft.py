@@ -72,7 +72,10 @@ def update(
         losses += [partial(learn_values, one, known, learner, valued) for one in judged]
     if phase in ("behaviour", "joint"):
         actions = sum(episode.actions for episode in batch)
-        losses += [partial(imitate, part, actions, policy, run, imitated) for part in parts]
+        losses += [
+            partial(imitate, part.tokens, part.is_action_BT, actions, policy, run, imitated)
+            for part in parts
+        ]
     norm = updater.step(losses)
     policy.weights_changed()
     if phase != "behaviour":

@@ -1,22 +1,16 @@
 """Supervised fine-tuning: learn to answer as the expert does."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import islice
 from pathlib import Path
 from time import perf_counter
 
-import torch
-from torch import Tensor
-
 from forethought.config import SFTConfig
 from forethought.errors import ConfigError
-from forethought.losses.cross_entropy import token_mean_cross_entropy
-from forethought.policies.batching import Example, Rows, build_batch, plan_rows
+from forethought.policies.batching import Example
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.rollouts.world import World
+from forethought.training.conversation import to_rows
 from forethought.training.examples import to_example
-from forethought.training.optim import Updater
+from forethought.training.imitation import learn_to_imitate
 from forethought.training.run import Existing, Run, open_run
 from forethought.training.shuffling import shuffled_batch
 from forethought.training.start import demonstrated_steps, start
@@ -32,8 +26,10 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
     """
     with open_run(config, existing) as run:
         world, policy = start(config, run, slots=1, critic=False)
-        examples = load_examples(config, world, policy, run)
-        total = updates_in_all(config, len(examples))
+        answers = load_answers(config, world, policy, run)
+        rows = to_rows(answers, policy.encoder.limits.positions)
+        learned = sum(is_learned for _, is_learned in answers)
+        total = max(1, round(config.epochs * learned / config.batch_size))
         updater = run.make_updater(policy, config.optimizer, total_steps=total)
         bar = run.bar("sft", total)
         bar.update(updater.steps)
@@ -41,85 +37,58 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
             started = perf_counter()
             chosen = shuffled_batch(
                 seeds=[config.seed],
-                examples=len(examples),
-                batch_size=config.batch_size,
+                examples=len(rows),
+                batch_size=rows_in_a_batch(config, len(rows), learned),
                 number=updater.steps,
             )
-            batch = [examples[index] for index in chosen]
-            loss, norm = update(batch, policy, updater, run, config.compute.micro_batch_tokens)
-            seconds, tokens = perf_counter() - started, sum(example.length for example in batch)
-            run.record(
-                updater.steps,
-                [Measure("loss", loss), Measure("gradient_norm", norm)],
-                [Measure("update_s", seconds), Measure("tokens_per_s", tokens / seconds)],
+            batch = [rows[index] for index in chosen]
+            measures = learn_to_imitate(
+                batch[run.process :: run.processes],
+                sum(row.actions for row in batch),
+                policy,
+                updater,
+                run,
+                config.compute.micro_batch_tokens,
             )
+            seconds, tokens = perf_counter() - started, sum(row.example.length for row in batch)
+            speed = [Measure("update_s", seconds), Measure("tokens_per_s", tokens / seconds)]
+            run.record(updater.steps, measures, speed)
             bar.update()
-            bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
+            bar.set_postfix(loss=f"{measures[0].value:.4f}", refresh=False)
             if updater.steps % config.checkpoint_every == 0 or updater.steps == total:
                 run.save(policy, updater, step=updater.steps)
         bar.close()
         return run.folder.path
 
 
-def update(
-    batch: Sequence[Example],
-    policy: HuggingFacePolicy,
-    updater: Updater,
-    run: Run,
-    micro_batch_tokens: int,
-) -> tuple[float, float]:
-    """One optimiser step on a global batch; this process does its share of the rows.
-
-    Returns:
-        Loss of the global batch (nats per token) and norm of its gradient.
-    """
-    policy.module.train()
-    answer_tokens = sum(len(example.completion_ids) for example in batch)
-    mine = batch[run.process :: run.processes]
-    parts: list[Tensor] = []
-
-    def part(rows: Rows) -> Tensor:
-        examples = [[mine[index] for index in row] for row in rows]
-        tokens = build_batch(examples, policy.encoder).to(policy.device)
-        with run.accelerator.autocast():
-            scores = updater.module(tokens)
-        result = token_mean_cross_entropy(logprobs_BT=scores.logprobs_BT, mask_BT=tokens.mask_BT)
-        share = result.loss * result.token_count / answer_tokens
-        parts.append(share.detach())
-        return share
-
-    losses: list[Callable[[], Tensor]] = [
-        partial(part, rows) for rows in plan_rows(mine, micro_batch_tokens)
-    ]
-    norm = updater.step(losses)
-    policy.weights_changed()
-    return float(run.sum(sum(parts, torch.zeros(())))), norm
-
-
-def load_examples(
+def load_answers(
     config: SFTConfig, world: World, policy: HuggingFacePolicy, run: Run
-) -> list[Example]:
-    """Prompts and answers: from stored trajectories, or from the world's expert.
+) -> list[tuple[Example, bool]]:
+    """Prompts and answers, and whether to learn from them: from stored trajectories, or from the
+    world's expert.
 
     Raises:
         ConfigError: the stored trajectories hold no valid answer.
     """
-    if config.data is None:
-        with run.bar("demonstrations", config.demonstrations) as bar:
-            steps = islice(demonstrated_steps(world, config), config.demonstrations)
-            demonstrated: list[Example] = []
-            for step in steps:
-                demonstrated.append(to_example(step, policy))
-                bar.update()
-        return demonstrated
-    path = Path(config.data)
-    steps = stored_steps(config, path)
-    examples = [to_example(step, policy) for step in steps if step.action.is_valid]
-    if not examples:
-        raise ConfigError(f"data: {path} holds no step with a valid answer")
-    return examples
+    if config.data is not None:
+        path = Path(config.data)
+        stored = stored_steps(config, path)
+        answers = [(to_example(step, policy), step.action.is_valid) for step in stored]
+        if not any(is_learned for _, is_learned in answers):
+            raise ConfigError(f"data: {path} holds no step with a valid answer")
+        return answers
+    answers: list[tuple[Example, bool]] = []
+    learned = 0
+    with run.bar("demonstrations", config.demonstrations) as bar:
+        for step, is_learned in demonstrated_steps(world, config):
+            answers.append((to_example(step, policy), is_learned))
+            learned += is_learned
+            bar.update(is_learned)
+            if learned == config.demonstrations:
+                break
+    return answers
 
 
-def updates_in_all(config: SFTConfig, examples: int) -> int:
-    """Optimiser steps of the whole run; at least one."""
-    return max(1, round(config.epochs * examples / config.batch_size))
+def rows_in_a_batch(config: SFTConfig, rows: int, answers: int) -> int:
+    """So many that they hold a batch's answers on average; at least one."""
+    return max(1, round(config.batch_size * rows / answers))

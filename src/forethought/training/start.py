@@ -73,12 +73,12 @@ def demonstrations(world: World, config: LanguageConfig) -> Iterable[Trajectory]
     return _played(world, config, expert_answer(config.prompt.format))
 
 
-def demonstrated_steps(world: World, config: SFTConfig) -> Iterator[Step]:
-    """The expert's steps, without end; where it slips, those that follow and not the slip."""
+def demonstrated_steps(world: World, config: SFTConfig) -> Iterator[tuple[Step, bool]]:
+    """The expert's steps, without end, and whether to learn from them: not where it slips."""
     expert = SlippingExpert(config.slips, config.prompt.format, seed=config.seed)
     for trajectory in _played(world, config, expert):
         slips = expert.end_episode()
-        yield from (step for step, slip in zip(trajectory.steps, slips, strict=False) if not slip)
+        yield from zip(trajectory.steps, (not slip for slip in slips), strict=False)
 
 
 def texts_of(world: World, config: LanguageConfig) -> list[str]:

@@ -1,0 +1,104 @@
+"""Answers as rows of tokens: a conversation is one row, which goes through the model once.
+
+Where a prompt begins with the one before it and the answer to that, the next answer is written
+behind both, and what lies between is not learned:
+
+    row       p p p p a a a o o o a a a a      two answers, and the reply between them
+    action            * * *       * * * *
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from forethought.policies.batching import (
+    Example,
+    TokenBatch,
+    build_batch,
+    mark_in_window,
+    plan_rows,
+)
+from forethought.policies.encoding import Encoder
+
+
+class Row(NamedTuple):
+    """Tokens that go through the model together."""
+
+    example: Example
+    """The first prompt, and everything behind it: answers and replies."""
+    is_action: tuple[bool, ...]
+    """Per token behind the prompt: is it of an answer to learn from?"""
+
+    @property
+    def actions(self) -> int:
+        """How many tokens are learned from."""
+        return sum(self.is_action)
+
+
+class RowBatch(NamedTuple):
+    """Rows of one micro-batch."""
+
+    tokens: TokenBatch
+    is_action_BT: Tensor
+    order: tuple[int, ...]
+    """Which of the rows, in the order in which their actions stand."""
+
+
+def to_rows(answers: Iterable[tuple[Example, bool]], limit: int | None) -> list[Row]:
+    """As few rows as the prompts allow.
+
+    Args:
+        answers: in the order in which they were given, and whether to learn from them. One that
+            is not learned from stands in its row where later answers follow it, else nowhere.
+        limit: tokens that the model reads; None: any number.
+    """
+    rows: list[Row] = []
+    for example, is_learned in answers:
+        flags = (is_learned,) * len(example.completion_ids)
+        longer = _continued(rows[-1], example, flags, limit) if rows else None
+        if longer is None:
+            rows.append(Row(example, flags))
+        else:
+            rows[-1] = longer
+    return [row for row in rows if row.actions]
+
+
+def _continued(
+    row: Row, example: Example, flags: tuple[bool, ...], limit: int | None
+) -> Row | None:
+    """The row with this answer behind it; None where its prompt does not begin with the row, or
+    it would be longer than the model reads."""
+    before = row.example
+    ids, so_far = example.prompt.token_ids, before.length
+    first = len(before.prompt.token_ids)
+    begins = ids[:first] == before.prompt.token_ids and ids[first:so_far] == before.completion_ids
+    if not begins or (limit is not None and example.length > limit):
+        return None
+    reply = ids[so_far:]
+    # The later prompt holds the pictures of the earlier one, and those of the replies.
+    prompt = replace(example.prompt, token_ids=before.prompt.token_ids)
+    return Row(
+        Example(prompt, (*before.completion_ids, *reply, *example.completion_ids)),
+        (*row.is_action, *(False,) * len(reply), *flags),
+    )
+
+
+def lay_out_rows(
+    rows: Sequence[Row], encoder: Encoder, device: torch.device, max_tokens: int
+) -> list[RowBatch]:
+    """Micro-batches of all rows, on the device.
+
+    Answers that stand alone share the rows of equal prompts; whole conversations do not: their
+    prompts are short beside them.
+    """
+    alone = all(all(row.is_action) for row in rows)
+    batches: list[RowBatch] = []
+    for plan in plan_rows([row.example for row in rows], max_tokens, share_prompts=alone):
+        tokens = build_batch([[rows[i].example for i in group] for group in plan], encoder)
+        order = tuple(i for group in plan for i in group)
+        is_action_BT = mark_in_window(tokens, [rows[i].is_action for i in order])
+        batches.append(RowBatch(tokens.to(device), is_action_BT.to(device), order))
+    return batches

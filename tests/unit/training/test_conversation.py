@@ -1,0 +1,90 @@
+"""Conversations as rows: what is learned of them, and how many make a batch."""
+
+from pathlib import Path
+from typing import cast
+
+import pytest
+import torch
+
+from forethought.config import SFTConfig
+from forethought.policies.batching import Example
+from forethought.policies.huggingface import HuggingFacePolicy, load_policy
+from forethought.training.conversation import Row, lay_out_rows, to_rows
+from forethought.training.imitation import imitate
+from forethought.training.run import Run
+from forethought.training.sft import rows_in_a_batch
+from forethought.types import Message
+from tests.unit.training.offline_runs import OneProcess
+
+
+@pytest.fixture(scope="module")
+def policy(small_model: Path) -> HuggingFacePolicy:
+    return load_policy(str(small_model), slots=2)
+
+
+@pytest.fixture(scope="module")
+def answers(policy: HuggingFacePolicy) -> list[Example]:
+    """Three answers of one conversation."""
+    messages = [Message("user", "row 0, column 1")]
+    examples: list[Example] = []
+    for move in ("down", "right", "down"):
+        text = f'{{\n"action": "{move}"\n}}'
+        prompt = policy.prompt(messages)
+        examples.append(Example(prompt, policy.encoder.tokenise_answer(text)))
+        messages += [Message("assistant", text), Message("user", "row 1, column 1")]
+    return examples
+
+
+def loss_of(rows: list[Row], policy: HuggingFacePolicy) -> tuple[float, torch.Tensor]:
+    """With the gradient of the output layer."""
+    actions, run = sum(row.actions for row in rows), cast(Run, OneProcess())
+    policy.module.zero_grad()
+    loss = torch.zeros(())
+    for batch in lay_out_rows(rows, policy.encoder, policy.device, 4096):
+        part = imitate(
+            batch.tokens, batch.is_action_BT, actions, policy, run, total=torch.zeros(())
+        )
+        part.backward()
+        loss += part.detach()
+    (gradient,) = (p.grad for n, p in policy.module.named_parameters() if "embed_tokens" in n)
+    assert gradient is not None
+    return float(loss), gradient.clone()
+
+
+def test_together_as_each_alone(answers: list[Example], policy: HuggingFacePolicy) -> None:
+    (row,) = to_rows([(answer, True) for answer in answers], None)
+    alone = [Row(answer, (True,) * len(answer.completion_ids)) for answer in answers]
+    assert row.example.length == answers[-1].length < sum(one.example.length for one in alone)
+    (loss, gradient), (expected, expected_gradient) = loss_of([row], policy), loss_of(alone, policy)
+    assert loss == pytest.approx(expected, rel=1e-5)
+    torch.testing.assert_close(gradient, expected_gradient, atol=1e-5, rtol=1e-3)
+    assert gradient.abs().max() > 1e-3
+
+
+def test_what_is_not_learned_stands_before_what_is(
+    answers: list[Example], policy: HuggingFacePolicy
+) -> None:
+    (row,) = to_rows(zip(answers, (True, False, True), strict=True), None)
+    lengths = [len(answer.completion_ids) for answer in answers]
+    assert row.example.length == answers[-1].length
+    assert row.actions == lengths[0] + lengths[2]
+    assert row.is_action[: lengths[0]] == (True,) * lengths[0]
+    assert row.is_action[-lengths[2] :] == (True,) * lengths[2]
+    alone = to_rows([(answers[0], True)], None) + to_rows([(answers[2], True)], None)
+    assert loss_of([row], policy)[0] == pytest.approx(loss_of(alone, policy)[0], rel=1e-5)
+
+
+def test_nothing_learned_no_row(answers: list[Example]) -> None:
+    assert to_rows([(answers[0], False)], None) == []
+    assert [row.example for row in to_rows([(answers[1], False), (answers[0], True)], None)] == [
+        answers[0]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "answers", "expected"),
+    [(100, 100, 32), (10, 160, 2), (10, 1000, 1)],
+    ids=["each alone", "sixteen in each", "more than a batch in each"],
+)
+def test_a_batch_holds_so_many_answers(rows: int, answers: int, expected: int) -> None:
+    assert rows_in_a_batch(SFTConfig(batch_size=32), rows, answers) == expected
