@@ -56,9 +56,9 @@ class Study:
 def study(settings: Study) -> int:
     """Train a matrix of configurations × seeds, judge each, and write one table.
 
-    A study file names rows; a row is a chain of stages (a file for `train sft` or `train
-    ppo`, with overrides), each of which starts from the model of the one before. Every stage
-    of every seed is a cell with a run folder. Cells that rows share are trained once;
+    A study file names rows; a row is a chain of stages (a file for any `train`, with
+    overrides), each of which starts from the model of the one before. Every stage of every
+    seed is a cell with a run folder. Cells that rows share are trained once;
     finished cells are kept as long as their settings and the code stay the same; the same
     command again goes on where it was stopped.
 

@@ -57,12 +57,12 @@ class Cell:
     @property
     def steps(self) -> int:
         """Optimiser steps (SFT, of its expert's demonstrations) or environment steps; 0 where
-        stored episodes decide how many (Q-SFT, ILQL, ArCHer)."""
+        stored episodes decide how many (SFT of data, Q-SFT, ILQL, ArCHer)."""
         config = self.config
         if isinstance(config, OfflineConfig):
             return 0
         if isinstance(config, SFTConfig):
-            return config.total_updates
+            return config.total_updates if config.data is None else 0
         return config.iterations * config.rollout.steps_per_iteration
 
 

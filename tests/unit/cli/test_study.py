@@ -148,3 +148,41 @@ def test_a_failed_cell_is_told_at_the_end(type_: Type, monkeypatch: pytest.Monke
     failed, *left_out = outcome.lines[-3:]
     assert failed.endswith(": failed: the weights are no numbers any more")
     assert all(line.endswith(": missing: not run") for line in left_out)
+
+
+OFFLINE = """\
+environment: {id: Bandit}
+data: data
+batch_size: 8
+checkpoint_every: 100
+compute: {threads: 1}
+"""
+FROM_DATA = """\
+name: offline
+seeds: [0]
+episodes: 4
+rows:
+  - name: imitation
+    stages: [{config: imitation.yaml}]
+  - name: Q-SFT
+    stages: [{config: imitation.yaml}, {config: q-sft.yaml}]
+  - name: ILQL
+    stages: [{config: imitation.yaml}, {config: ilql.yaml}]
+  - name: ArCHer
+    stages: [{config: imitation.yaml}, {config: archer.yaml}]
+"""
+
+
+def test_values_are_learned_beside_one_imitator(type_: Type) -> None:
+    Path("imitation.yaml").write_text(f"algorithm: sft\n{OFFLINE}", encoding="utf-8")
+    for name in ("q-sft", "ilql", "archer"):
+        text = f"algorithm: {name}\nbehaviour_epochs: 0\n{OFFLINE}"
+        Path(f"{name}.yaml").write_text(text, encoding="utf-8")
+    Path("offline.yaml").write_text(FROM_DATA, encoding="utf-8")
+    collected = type_("collect --policy random --environment.id Bandit --episodes 32 --output data")
+    assert collected.code == 0, collected.err
+    listed = type_("study offline.yaml --dry-run").out
+    assert "optimiser steps of SFT: 0," in listed, "the data say how many"
+    outcome = type_("study offline.yaml")
+    assert outcome.code == 0, outcome.err
+    assert "4 rows, 4 cells: 4 finished." in outcome.out
