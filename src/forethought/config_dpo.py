@@ -101,6 +101,10 @@ class DPOConfig:
     """branch: answers in one state, the one that was given there included. mcts: episodes that
     are played from a state before its actions are gone into."""
 
+    horizon: int | None = None
+    """branch: steps over which an answer is judged, its own included; null: to the end of the
+    episode. A short one leaves more environment steps for other states."""
+
     simulations: int = 8
     """mcts: episodes played for one tree, after the one it grows from."""
 
@@ -166,6 +170,9 @@ class DPOConfig:
         require(is_fine, "group_size", size, f"a divisor of rollout.slots ({slots})")
         count = self.branches
         require(2 <= count <= 64, "branches", count, "2 to 64")
+        horizon, is_branch = self.horizon, self.pairing == "branch"
+        is_fine = horizon is None or (horizon >= 1 and is_branch)
+        require(is_fine, "horizon", horizon, "1 or more, with pairing branch; or null")
         require(self.simulations >= 1, "simulations", self.simulations, "1 or more")
         bonus = self.exploration
         require(0 <= bonus < math.inf, "exploration", bonus, "0 or more")

@@ -23,11 +23,11 @@ from forethought.rollouts.slot import (
     Cursor,
     Episode,
     FixedSteps,
+    FromStarts,
     OneEpisode,
     Plan,
     Slot,
     Start,
-    WholeEpisodes,
 )
 from forethought.types import Observation, Prompt, Trajectory
 
@@ -122,7 +122,7 @@ class Collector:
     def collect_episodes(self, episodes: Iterable[int]) -> Collected:
         """These episodes of the split, whole, in the given order."""
         order = list(episodes)
-        collected = self._run(WholeEpisodes([Start(index) for index in order]))
+        collected = self._run(FromStarts([Start(index) for index in order]))
         rank = {self._seed_of(index): n for n, index in enumerate(order)}
         position = {index: n for n, index in enumerate(order)}
         return Collected(
@@ -130,13 +130,16 @@ class Collector:
             sorted(collected.episodes, key=lambda episode: position[episode.number]),
         )
 
-    def collect_from(self, starts: Sequence[Start]) -> list[Trajectory]:
-        """One trajectory from each of these starts to the end of its episode, in their order.
+    def collect_from(
+        self, starts: Sequence[Start], *, horizon: int | None = None
+    ) -> list[Trajectory]:
+        """One trajectory from each of these starts, in their order: to the end of its episode,
+        or for `horizon` steps at most.
 
         For a collector of its own beside one that plays whole rounds on the same runner:
         what its slots play decides what they would play next.
         """
-        self._run(WholeEpisodes(list(starts)))
+        self._run(FromStarts(list(starts), horizon))
         by_number = {
             number: trajectory
             for slot in self._slots
@@ -283,9 +286,10 @@ class Collector:
                 Episode(slot.episode, slot.total_reward, len(slot.actions), reply.success)
             )
             self._on_episode()
-        if ended or plan.is_enough(slot):
+        is_left = ended or plan.is_far_enough(slot)
+        if is_left or plan.is_enough(slot):
             self._close_trajectory(slot, reply, is_terminal=what.terminated, has_ended=ended)
-        if ended:
+        if is_left:
             self._begin(slot, plan)
         elif plan.is_enough(slot):
             slot.observation = reply.observation

@@ -84,6 +84,10 @@ class Plan(Protocol):
         """Where this slot is to begin; None: it has no more to do."""
         ...
 
+    def is_far_enough(self, slot: Slot) -> bool:
+        """Whether what this slot plays is left here, before its end, for the next start."""
+        ...
+
     def is_enough(self, slot: Slot) -> bool:
         """Whether this slot has taken all its steps."""
         ...
@@ -99,6 +103,9 @@ class FixedSteps:
     def next_start(self, slot: Slot) -> Start:
         return Start(slot.episode + self.slots)
 
+    def is_far_enough(self, slot: Slot) -> bool:
+        return False
+
     def is_enough(self, slot: Slot) -> bool:
         return slot.taken >= self.steps
 
@@ -112,18 +119,26 @@ class OneEpisode:
     def next_start(self, slot: Slot) -> Start | None:
         return None if slot.trajectories else Start(slot.episode + self.slots)
 
+    def is_far_enough(self, slot: Slot) -> bool:
+        return False
+
     def is_enough(self, slot: Slot) -> bool:
         return False
 
 
 @dataclass(frozen=True)
-class WholeEpisodes:
-    """From each of these starts to the end, by whichever slot is free."""
+class FromStarts:
+    """From each of these starts on, by whichever slot is free."""
 
     remaining: list[Start]
+    horizon: int | None = None
+    """Steps from each start; None: to the end of the episode."""
 
     def next_start(self, slot: Slot) -> Start | None:
         return self.remaining.pop(0) if self.remaining else None
+
+    def is_far_enough(self, slot: Slot) -> bool:
+        return self.horizon is not None and len(slot.steps) >= self.horizon
 
     def is_enough(self, slot: Slot) -> bool:
         return False

@@ -1,5 +1,6 @@
 """Which of two ways to go on went better: a score for every step of an episode."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -7,7 +8,7 @@ from numpy.typing import NDArray
 
 from forethought.targets.checks import FloatArray, require_fraction, require_series
 from forethought.targets.returns import discounted_returns
-from forethought.types import Trajectory
+from forethought.types import Step, Trajectory
 
 Score = Literal["gain", "level", "reward"]
 """What is discounted: progress gained by each step, progress reached, or the world's reward."""
@@ -83,12 +84,47 @@ def trajectory_scores(
     Raises:
         ValueError: no steps, or an episode that has not ended: how it went is not known.
     """
-    steps = trajectory.steps
     if not trajectory.is_finished:
         raise ValueError(
             f"{trajectory.environment_id}, seed {trajectory.seed}: expected an episode played to "
-            f"its end, got {len(steps)} steps that do not reach it"
+            f"its end, got {len(trajectory.steps)} steps that do not reach it"
         )
+    return _scores(trajectory.steps, trajectory.success, score, gamma, progress_before)
+
+
+def lookahead_score(
+    trajectory: Trajectory,
+    *,
+    at: int,
+    horizon: int,
+    score: Score,
+    gamma: float,
+    progress_before: float = 0.0,
+) -> float:
+    """The score of one step, as far as `horizon` steps tell, its own included.
+
+    Args:
+        at: index of the step in the trajectory.
+        horizon: 1 or more.
+        progress_before: the progress before that step.
+
+    Raises:
+        ValueError: steps that are too few, in an episode that went on.
+    """
+    steps = trajectory.steps[at : at + horizon]
+    sees_end = trajectory.is_finished and at + horizon >= len(trajectory.steps)
+    if not steps or (len(steps) < horizon and not sees_end):
+        raise ValueError(
+            f"{trajectory.environment_id}, seed {trajectory.seed}: expected {horizon} steps from "
+            f"step {at} on, or the end of the episode; got {len(steps)}"
+        )
+    is_success = sees_end and trajectory.success
+    return float(_scores(steps, is_success, score, gamma, progress_before)[0])
+
+
+def _scores(
+    steps: Sequence[Step], is_success: bool, score: Score, gamma: float, progress_before: float
+) -> NDArray[np.float64]:
     if score == "reward":
         return discounted_returns(
             rewards_T=np.array([step.reward for step in steps], dtype=np.float64),
@@ -98,7 +134,7 @@ def trajectory_scores(
         )
     known = [0.0 if step.progress is None else step.progress for step in steps]
     if steps[-1].progress is None:
-        known[-1] = float(trajectory.success)
+        known[-1] = float(is_success)
     return preference_scores(
         progress_T=np.array(known, dtype=np.float64),
         is_invalid_T=np.array([not step.action.is_valid for step in steps]),

@@ -20,7 +20,7 @@ from forethought.rollouts.store import read_shard, read_shards
 from forethought.rollouts.world import World
 from forethought.runs.pairs import AnswerPlace, PairPlace
 from forethought.targets.pairs import Candidate, Pair, candidates_of, make_pairs
-from forethought.targets.preference import trajectory_scores
+from forethought.targets.preference import lookahead_score, trajectory_scores
 from forethought.targets.search import SearchTree
 from forethought.training.run import Run
 from forethought.types import Step, Trajectory
@@ -46,6 +46,10 @@ class Gathered(NamedTuple):
     collected: Collected
     """Everything that was played; its episodes are those played from their beginning."""
     pairs: list[Pair]
+
+
+_Scored = tuple[Trajectory, NDArray[np.float64]]
+"""An episode, and what each of its steps was worth."""
 
 
 class _Root(NamedTuple):
@@ -118,7 +122,7 @@ def gather(collectors: Collectors, config: DPOConfig, run: Run, iteration: int) 
         if config.pairing == "matched":
             candidates += chain.from_iterable(candidates_of(t, s) for t, s in roots)
         elif config.pairing == "branch":
-            chosen = _choose(roots, _most_branched(config, run), choice)
+            chosen = _choose(roots, _most_branched(roots, config, run), choice)
             branched = _branch(chosen, collectors.branches, config, numbers, candidates)
         else:
             chosen = [_Root(t, s, draw_doubtful(t.steps, 1, choice)[0]) for t, s in roots]
@@ -168,9 +172,7 @@ def stored_pairs(config: DPOConfig, run: Run) -> list[Pair]:
     return pairs[run.process :: run.processes]
 
 
-def _scored(
-    trajectories: Sequence[Trajectory], config: DPOConfig
-) -> list[tuple[Trajectory, NDArray[np.float64]]]:
+def _scored(trajectories: Sequence[Trajectory], config: DPOConfig) -> list[_Scored]:
     """Episodes that the world brought to their end, with what each step was worth."""
     return [
         (t, trajectory_scores(t, score=config.score, gamma=config.gamma))
@@ -179,13 +181,17 @@ def _scored(
     ]
 
 
-def _most_branched(config: DPOConfig, run: Run) -> int:
-    """States of one round that are branched: as many as their branches fill the slots."""
-    return max(1, config.rollout.slots // run.processes // (config.branches - 1))
+def _most_branched(scored: Sequence[_Scored], config: DPOConfig, run: Run) -> int:
+    """States of one round that are branched: as many as their branches fill the slots; with a
+    horizon, as many as take as many steps as the round did."""
+    if config.horizon is None:
+        return max(1, config.rollout.slots // run.processes // (config.branches - 1))
+    played = sum(len(trajectory.steps) for trajectory, _ in scored)
+    return max(1, played // ((config.branches - 1) * config.horizon))
 
 
 def _choose(
-    scored: Sequence[tuple[Trajectory, NDArray[np.float64]]],
+    scored: Sequence[_Scored],
     count: int,
     choice: np.random.Generator,
 ) -> list[_Root]:
@@ -220,20 +226,34 @@ def _branch(
     numbers: Iterator[int],
     candidates: list[Candidate],
 ) -> list[Trajectory]:
-    """Answers again in these states, and plays each answer to the end."""
+    """Answers again in these states, and plays each answer as far as answers are judged."""
     starts = [
         Start(next(numbers), root.trajectory.seed, root.actions)
         for root in roots
         for _ in range(config.branches - 1)
     ]
-    played = collector.collect_from(starts)
-    candidates += [candidates_of(root.trajectory, root.scores_T)[root.at] for root in roots]
+    played = collector.collect_from(starts, horizon=config.horizon)
+    candidates += [_candidate(root.trajectory, root.at, root.progress, config) for root in roots]
     for index, trajectory in enumerate(played):
         if trajectory.failure is None:
             root = roots[index // (config.branches - 1)]
-            scores_T = _scores_from(trajectory, root.progress, config)
-            candidates.append(candidates_of(trajectory, scores_T)[0])
+            candidates.append(_candidate(trajectory, 0, root.progress, config))
     return played
+
+
+def _candidate(trajectory: Trajectory, at: int, progress: float, config: DPOConfig) -> Candidate:
+    """One step, judged as far as the settings say."""
+    score = lookahead_score(
+        trajectory,
+        at=at,
+        horizon=config.horizon or len(trajectory.steps),
+        score=config.score,
+        gamma=config.gamma,
+        progress_before=progress,
+    )
+    number = trajectory.first_step + at
+    step = trajectory.steps[at]
+    return Candidate(trajectory.environment_id, trajectory.task_type, number, step, score)
 
 
 def _search(

@@ -49,6 +49,15 @@ def test_each_start_is_played_to_the_end_in_the_order_asked_for() -> None:
         assert told.count("> add") == min(2, len(start.actions))
 
 
+def test_a_start_is_left_after_its_horizon() -> None:
+    starts = [Start(number, seed=5, actions=("add",)) for number in range(12)]
+    whole, cut = collector().collect_from(starts), collector().collect_from(starts, horizon=2)
+    for one, other in zip(whole, cut, strict=True):
+        assert tale(other) == tale(one)[:2]
+        assert other.is_finished == (len(one.steps) <= 2)
+    assert {trajectory.is_finished for trajectory in cut} == {True, False}
+
+
 def test_equal_starts_are_answered_apart() -> None:
     played = collector().collect_from([Start(n, seed=5, actions=("add",)) for n in range(12)])
     assert len({len(trajectory.steps) for trajectory in played}) > 1

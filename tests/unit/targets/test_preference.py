@@ -5,7 +5,12 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from forethought.targets.preference import Score, preference_scores, trajectory_scores
+from forethought.targets.preference import (
+    Score,
+    lookahead_score,
+    preference_scores,
+    trajectory_scores,
+)
 from forethought.types import Trajectory
 from tests.unit.targets.builders import Did, trajectory
 
@@ -142,3 +147,48 @@ def test_refused() -> None:
         preference_scores(progress_T=fine, is_invalid_T=np.array([False] * 2), gamma=1.5)
     with pytest.raises(ValueError, match="World, seed 0: expected an episode played to its end"):
         trajectory_scores(trajectory(Did("a"), ends=""), score="gain", gamma=0.9)
+
+
+CLIMB = trajectory(
+    Did("up", progress=0.5),
+    Did("jump", progress=0.5, is_valid=False),
+    Did("up", progress=1.0),
+    success=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("at", "horizon", "expected"),
+    [
+        pytest.param(0, 1, 25.0, id="the step alone"),
+        pytest.param(0, 2, 24.5, id="and the invalid action behind it"),  # 25 - 0.5
+        pytest.param(0, 3, 30.75, id="to the end"),
+        pytest.param(0, 9, 30.75, id="the end is nearer than the horizon"),
+        pytest.param(1, 2, 11.5, id="from the middle"),  # -1 + 0.5 · 25
+        pytest.param(2, 1, 25.0, id="the last step"),
+    ],
+)
+def test_what_is_seen_within_a_horizon(at: int, horizon: int, expected: float) -> None:
+    before = CLIMB.steps[at - 1].progress if at else 0.0
+    assert before is not None
+    found = lookahead_score(
+        CLIMB, at=at, horizon=horizon, score="gain", gamma=0.5, progress_before=before
+    )
+    assert found == pytest.approx(expected)
+
+
+def test_a_success_counts_where_it_is_seen() -> None:
+    """In a world that measures no progress."""
+    won = trajectory(Did("a"), Did("b"), success=True)
+    near, far = (
+        lookahead_score(won, at=0, horizon=horizon, score="gain", gamma=0.5) for horizon in (1, 2)
+    )
+    assert (near, far) == (0.0, 25.0)
+
+
+def test_a_way_that_was_left_early_is_not_judged_further() -> None:
+    left = trajectory(Did("up", progress=0.0), Did("up", progress=0.5), ends="")
+    assert lookahead_score(left, at=0, horizon=2, score="gain", gamma=0.5) == 12.5
+    for at, horizon in ((0, 3), (1, 2), (2, 1)):
+        with pytest.raises(ValueError, match=f"expected {horizon} steps from step {at} on"):
+            lookahead_score(left, at=at, horizon=horizon, score="gain", gamma=0.5)

@@ -275,6 +275,7 @@ def test_settings_come_back_equal(tmp_path: Path) -> None:
         ({"label_noise": 0.5}, "label_noise is 0.5 — expected 0 up to 0.5"),
         ({"group_size": 5}, r"group_size is 5 — expected a divisor of rollout.slots \(64\)"),
         ({"branches": 1}, "branches is 1 — expected 2 to 64"),
+        ({"horizon": 4}, "horizon is 4 — expected 1 or more, with pairing branch; or null"),
         ({"batch_size": 257}, r"batch_size is 257 — expected 1 to pairs_per_iteration \(256\)"),
         ({"refresh_every": 0}, "refresh_every is 0 — expected 1 or more, or null"),
         ({"data": "x", "pairing": "branch"}, "pairing is 'branch' — expected matched with data"),

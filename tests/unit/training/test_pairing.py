@@ -76,6 +76,10 @@ def steps_of(gathered: Gathered) -> int:
     return sum(len(t.steps) for t in gathered.collected.trajectories)
 
 
+def branched(gathered: Gathered) -> list[Trajectory]:
+    return [t for t in gathered.collected.trajectories if t.first_step > 0]
+
+
 def same(one: Gathered, other: Gathered) -> bool:
     def tale(trajectory: Trajectory) -> tuple[int, int, list[str]]:
         actions = [step.action.action for step in trajectory.steps]
@@ -114,10 +118,10 @@ def test_branches_begin_in_states_that_were_passed(pairing: Pairing) -> None:
     gathered = play(settings(pairing))
     whole = [t for t in gathered.collected.trajectories if t.first_step == 0]
     states = {(t.seed, i, s.state_key) for t in whole for i, s in enumerate(t.steps)}
-    branched = [t for t in gathered.collected.trajectories if t.first_step > 0]
-    assert branched
+    found = branched(gathered)
+    assert found
     if pairing == "branch":
-        assert {(t.seed, t.first_step, t.steps[0].state_key) for t in branched} <= states
+        assert {(t.seed, t.first_step, t.steps[0].state_key) for t in found} <= states
     assert len(gathered.collected.episodes) <= len(whole)
 
 
@@ -129,6 +133,19 @@ def test_a_branch_counts_what_is_gained_from_there() -> None:
             height = int(candidate.step.state_key.split()[0])
             reachable = 50 * (TOP - height) / TOP
             assert candidate.score <= reachable + 1e-9
+
+
+def test_a_short_horizon_branches_more_states_and_judges_by_what_it_sees() -> None:
+    """One step up is a third of the goal, one down takes it back; nothing else is seen."""
+    worths = {round(50 / 3, 9), round(-50 / 3, 9), 0.0, -1.0}
+    gathered = play(settings("branch", horizon=1))
+    branches = [t for t in gathered.collected.trajectories if len(t.steps) == 1]
+    states = {(t.seed, t.first_step) for t in branches}
+    assert len(states) > len({(t.seed, t.first_step) for t in branched(play(settings("branch")))})
+    for winner, loser in gathered.pairs:
+        assert {round(side.score, 9) for side in (winner, loser)} <= worths
+    whole = sum(len(t.steps) for t in gathered.collected.trajectories if t.first_step == 0)
+    assert steps_of(gathered) <= 2 * whole
 
 
 def test_scores_of_matched_pairs_are_their_trajectories() -> None:
