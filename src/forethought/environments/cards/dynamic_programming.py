@@ -97,11 +97,9 @@ def standing(player: Hand, dealer_shows: int) -> Chances:
     return Chances(win, draw, 1.0 - win - draw)
 
 
-@lru_cache(maxsize=2048)
-def best_choice(player: Hand, dealer_shows: int, objective: Objective) -> Choice:
-    """The best action and its chances; among equals the better return, then standing."""
-    stand = standing(player, dealer_shows)
-    hit = _mixed(
+def hitting(player: Hand, dealer_shows: int, objective: Objective) -> Chances:
+    """What hitting leads to, if all that follows is best."""
+    return _mixed(
         (
             chance,
             LOST
@@ -110,9 +108,14 @@ def best_choice(player: Hand, dealer_shows: int, objective: Objective) -> Choice
         )
         for points, chance in CHANCES.items()
     )
+
+
+@lru_cache(maxsize=2048)
+def best_choice(player: Hand, dealer_shows: int, objective: Objective) -> Choice:
+    """The best action and its chances; among equals the better return, then standing."""
     return max(
-        Choice("stand", stand),
-        Choice("hit", hit),
+        Choice("stand", standing(player, dealer_shows)),
+        Choice("hit", hitting(player, dealer_shows, objective)),
         key=lambda choice: _worth(choice.chances, objective),
     )
 
