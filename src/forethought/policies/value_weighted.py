@@ -79,7 +79,7 @@ def save_acting(folder: Path, acting: ValueActingConfig) -> None:
     (folder / SETTINGS_FILE).write_text(json.dumps(asdict(acting)) + "\n", encoding="utf-8")
 
 
-def _load_settings(folder: Path) -> ValueActingConfig:
+def load_settings(folder: Path) -> ValueActingConfig:
     """What `save_acting` wrote.
 
     Raises:
@@ -103,7 +103,7 @@ def load_value_weighted(folder: Path, *, slots: int) -> WeightedPolicy[ValueActi
     Raises:
         PolicyError: it cannot be loaded.
     """
-    acting = _load_settings(folder)
+    acting = load_settings(folder)
     behaviour = load_policy(str(folder / BEHAVIOUR), slots=slots)
     values = reads_values(load_value_model(folder / VALUES, behaviour))
     return WeightedPolicy(behaviour, values, acting, weigh=_weigh, slots=slots)

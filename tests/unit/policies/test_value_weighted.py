@@ -18,7 +18,7 @@ from forethought.policies.value_heads import HEADS_FILE, ValueModel, load_value_
 from forethought.policies.value_weighted import (
     VALUES,
     is_value_weighted,
-    load_acting,
+    load_settings,
     load_value_weighted,
     reads_values,
     save_acting,
@@ -153,7 +153,7 @@ def test_the_slow_heads_follow() -> None:
 def test_what_cannot_be_read_is_refused(saved: Path, tmp_path: Path) -> None:
     behaviour, _ = make_pair()
     with pytest.raises(PolicyError, match=r"value_weighted\.json: got no settings"):
-        load_acting(tmp_path)
+        load_settings(tmp_path)
     behaviour.save(tmp_path)
     with pytest.raises(PolicyError, match=rf"{HEADS_FILE}: got no heads of this model"):
         load_value_model(tmp_path, behaviour)
