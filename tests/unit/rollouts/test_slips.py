@@ -1,7 +1,6 @@
 """An expert that slips: what is done in the world, and what is learned of it."""
 
 from collections import Counter
-from collections.abc import Sequence
 from itertools import islice
 
 import pytest
@@ -23,7 +22,7 @@ ACTION_ONLY = PromptConfig(format="action_only")
 class Doors(Stairs):
     """Every stair has a command of its own."""
 
-    actions: Sequence[str] = ()
+    actions = ()
 
     def legal_actions(self) -> tuple[str, ...]:
         return (f"up from {self.observation().text}", "down")

@@ -9,7 +9,7 @@ TOP, LIMIT = 3, 6
 class Stairs:
     """ "up" and "down" a stair of three; an episode ends at the top, or after six steps."""
 
-    actions = ("up", "down")
+    actions: tuple[str, ...] = ("up", "down")
     ceiling = Ceiling(1.0, "exact: up, up, up")
 
     def __init__(self) -> None:
