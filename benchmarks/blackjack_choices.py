@@ -13,10 +13,9 @@ import argparse
 from collections import defaultdict
 from pathlib import Path
 
-from forethought.environments.cards.deck import RANK_NAMES, TEN
+from forethought.environments.cards.blackjack import hand_of
+from forethought.environments.cards.deck import RANK_NAMES, Card
 from forethought.environments.cards.dynamic_programming import (
-    EMPTY_HAND,
-    Hand,
     best_choice,
     game_chances,
     hitting,
@@ -27,23 +26,17 @@ from forethought.runs.run_folder import RunFolder
 from forethought.types import Step
 
 
-def points_of(name: str) -> int:
-    """Of a card as a state names it: its rank, and one digit for its suit."""
-    return min(RANK_NAMES.index(name[:-1]) + 1, TEN)
-
-
-def hands_of(state_key: str) -> tuple[int, list[int]]:
-    """The dealer's first card and the player's cards, in points."""
-    dealer, player = state_key.split(" | ")
-    return points_of(dealer.split()[0]), [points_of(name) for name in player.split()]
+def card_of(name: str) -> Card:
+    """A card as a state names it: its rank, and one digit for its suit."""
+    return Card(RANK_NAMES.index(name[:-1]) + 1, int(name[-1]))
 
 
 def cost_of(step: Step) -> tuple[int, float]:
     """How many cards the player held, and the probability of winning that the choice cost."""
-    shown, cards = hands_of(step.state_key)
-    hand: Hand = EMPTY_HAND
-    for points in cards:
-        hand = hand.plus(points)
+    dealer, player = step.state_key.split(" | ")
+    shown = card_of(dealer.split()[0]).points
+    cards = tuple(card_of(name) for name in player.split())
+    hand = hand_of(cards)
     best = best_choice(hand, shown, "wins").chances.win
     if not step.action.is_valid:
         return len(cards), best

@@ -26,6 +26,7 @@ from forethought.rollouts.scripted import play, random_answer
 from forethought.rollouts.store import read_shard, read_shards
 from forethought.rollouts.world import World, open_world
 from forethought.runs.sources import TINY, model_source
+from forethought.training.sft import updates_in_all
 from forethought.training.start import demonstrations, texts_of
 from forethought.training.stored_steps import stored_steps
 from forethought.types import Step, Trajectory
@@ -149,7 +150,7 @@ def _sft_work(config: SFTConfig, world: World, encoder: Encoder) -> tuple[list[s
         if not sample:
             raise ConfigError(f"data: {config.data} holds no step with a valid answer")
     lengths = _lengths(sample[:_SAMPLE_STEPS], encoder)
-    updates = max(1, round(config.epochs * count / config.batch_size))
+    updates = updates_in_all(config, count)
     tokens = config.epochs * count * sum(lengths)
     return [
         f"updates     {updates:,} of {config.batch_size} answers each, from {count:,} steps",

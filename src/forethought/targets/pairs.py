@@ -41,13 +41,18 @@ class Pair(NamedTuple):
         return self.winner.score - self.loser.score
 
 
+def candidate_of(trajectory: Trajectory, at: int, score: float) -> Candidate:
+    """The step of this index in a trajectory, with its score."""
+    number, step = trajectory.first_step + at, trajectory.steps[at]
+    return Candidate(trajectory.environment_id, trajectory.task_type, number, step, score)
+
+
 def candidates_of(trajectory: Trajectory, scores_T: NDArray[np.float64]) -> list[Candidate]:
     """Every step of a trajectory, with its score."""
+    numbers = range(len(trajectory.steps))
     return [
-        Candidate(trajectory.environment_id, trajectory.task_type, index, step, float(score))
-        for index, (step, score) in enumerate(
-            zip(trajectory.steps, scores_T, strict=True), start=trajectory.first_step
-        )
+        candidate_of(trajectory, at, float(score))
+        for at, score in zip(numbers, scores_T, strict=True)
     ]
 
 

@@ -19,7 +19,7 @@ from forethought.rollouts.slot import Start
 from forethought.rollouts.store import read_shard, read_shards
 from forethought.rollouts.world import World
 from forethought.runs.pairs import AnswerPlace, PairPlace
-from forethought.targets.pairs import Candidate, Pair, candidates_of, make_pairs
+from forethought.targets.pairs import Candidate, Pair, candidate_of, candidates_of, make_pairs
 from forethought.targets.preference import lookahead_score, trajectory_scores
 from forethought.targets.search import SearchTree
 from forethought.training.run import Run
@@ -48,15 +48,10 @@ class Gathered(NamedTuple):
     pairs: list[Pair]
 
 
-_Scored = tuple[Trajectory, NDArray[np.float64]]
-"""An episode, and what each of its steps was worth."""
-
-
 class _Root(NamedTuple):
     """A state that an episode passed."""
 
     trajectory: Trajectory
-    scores_T: NDArray[np.float64]
     at: int
     """The step that was taken in it."""
 
@@ -117,15 +112,15 @@ def gather(collectors: Collectors, config: DPOConfig, run: Run, iteration: int) 
     while steps < config.rollout.steps_per_iteration:
         collected = collectors.whole.collect_round()
         choice = np.random.default_rng([config.seed, iteration, turn, run.process])
-        roots = _scored(collected.trajectories, config)
+        whole = [t for t in collected.trajectories if t.failure is None]
         branched: list[Trajectory] = []
         if config.pairing == "matched":
-            candidates += chain.from_iterable(candidates_of(t, s) for t, s in roots)
+            candidates += _candidates(whole, config)
         elif config.pairing == "branch":
-            chosen = _choose(roots, _most_branched(roots, config, run), choice)
+            chosen = _choose(whole, _most_branched(whole, config, run), choice)
             branched = _branch(chosen, collectors.branches, config, numbers, candidates)
         else:
-            chosen = [_Root(t, s, draw_doubtful(t.steps, 1, choice)[0]) for t, s in roots]
+            chosen = [_Root(t, draw_doubtful(t.steps, 1, choice)[0]) for t in whole]
             branched = _search(chosen, collectors.branches, config, numbers, candidates)
         everything.collected.trajectories.extend([*collected.trajectories, *branched])
         everything.collected.episodes.extend(collected.episodes)
@@ -161,8 +156,8 @@ def stored_pairs(config: DPOConfig, run: Run) -> list[Pair]:
     assert config.data is not None
     path = Path(config.data)
     trajectories = read_shards(path) if path.is_dir() else read_shard(path)
-    whole = [t for t in trajectories if t.is_finished]
-    candidates = chain.from_iterable(candidates_of(t, s) for t, s in _scored(whole, config))
+    whole = [t for t in trajectories if t.is_finished and t.failure is None]
+    candidates = _candidates(whole, config)
     pairs = make_pairs(candidates, margin=config.margin, most_per_state=config.pairs_per_state)
     if not pairs:
         raise ConfigError(
@@ -172,36 +167,27 @@ def stored_pairs(config: DPOConfig, run: Run) -> list[Pair]:
     return pairs[run.process :: run.processes]
 
 
-def _scored(trajectories: Sequence[Trajectory], config: DPOConfig) -> list[_Scored]:
-    """Episodes that the world brought to their end, with what each step was worth."""
-    return [
-        (t, trajectory_scores(t, score=config.score, gamma=config.gamma))
-        for t in trajectories
-        if t.failure is None
-    ]
+def _candidates(whole: Sequence[Trajectory], config: DPOConfig) -> Iterator[Candidate]:
+    """Every step of these episodes, judged to the end."""
+    for trajectory in whole:
+        scores_T = trajectory_scores(trajectory, score=config.score, gamma=config.gamma)
+        yield from candidates_of(trajectory, scores_T)
 
 
-def _most_branched(scored: Sequence[_Scored], config: DPOConfig, run: Run) -> int:
+def _most_branched(whole: Sequence[Trajectory], config: DPOConfig, run: Run) -> int:
     """States of one round that are branched: as many as their branches fill the slots; with a
     horizon, as many as take as many steps as the round did."""
     if config.horizon is None:
         return max(1, config.rollout.slots // run.processes // (config.branches - 1))
-    played = sum(len(trajectory.steps) for trajectory, _ in scored)
+    played = sum(len(trajectory.steps) for trajectory in whole)
     return max(1, played // ((config.branches - 1) * config.horizon))
 
 
-def _choose(
-    scored: Sequence[_Scored],
-    count: int,
-    choice: np.random.Generator,
-) -> list[_Root]:
+def _choose(whole: Sequence[Trajectory], count: int, choice: np.random.Generator) -> list[_Root]:
     """States that were passed, none twice, where the policy was in doubt."""
-    passed = [(n, at) for n, (t, _) in enumerate(scored) for at in range(len(t.steps))]
-    chosen = [
-        passed[i]
-        for i in draw_doubtful([scored[n][0].steps[at] for n, at in passed], count, choice)
-    ]
-    return [_Root(scored[n][0], scored[n][1], at) for n, at in chosen]
+    passed = [_Root(trajectory, at) for trajectory in whole for at in range(len(trajectory.steps))]
+    steps = [root.trajectory.steps[root.at] for root in passed]
+    return [passed[index] for index in draw_doubtful(steps, count, choice)]
 
 
 def draw_doubtful(steps: Sequence[Step], count: int, choice: np.random.Generator) -> list[int]:
@@ -251,9 +237,7 @@ def _candidate(trajectory: Trajectory, at: int, progress: float, config: DPOConf
         gamma=config.gamma,
         progress_before=progress,
     )
-    number = trajectory.first_step + at
-    step = trajectory.steps[at]
-    return Candidate(trajectory.environment_id, trajectory.task_type, number, step, score)
+    return candidate_of(trajectory, at, score)
 
 
 def _search(
@@ -267,7 +251,7 @@ def _search(
     trees = [
         SearchTree(
             root.trajectory,
-            root.scores_T,
+            trajectory_scores(root.trajectory, score=config.score, gamma=config.gamma),
             at=root.at,
             prefix=root.actions,
             width=config.branches,

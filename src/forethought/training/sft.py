@@ -29,7 +29,8 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
         answers = load_answers(config, world, policy, run)
         rows = to_rows(answers, policy.encoder.limits.positions)
         learned = sum(is_learned for _, is_learned in answers)
-        total = max(1, round(config.epochs * learned / config.batch_size))
+        total = updates_in_all(config, learned)
+        batch_size = rows_in_a_batch(config, len(rows), learned)
         updater = run.make_updater(policy, config.optimizer, total_steps=total)
         bar = run.bar("sft", total)
         bar.update(updater.steps)
@@ -38,7 +39,7 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
             chosen = shuffled_batch(
                 seeds=[config.seed],
                 examples=len(rows),
-                batch_size=rows_in_a_batch(config, len(rows), learned),
+                batch_size=batch_size,
                 number=updater.steps,
             )
             batch = [rows[index] for index in chosen]
@@ -87,6 +88,11 @@ def load_answers(
             if learned == config.demonstrations:
                 break
     return answers
+
+
+def updates_in_all(config: SFTConfig, answers: int) -> int:
+    """Optimiser steps of the whole run; at least one."""
+    return max(1, round(config.epochs * answers / config.batch_size))
 
 
 def rows_in_a_batch(config: SFTConfig, rows: int, answers: int) -> int:
