@@ -35,6 +35,10 @@ class SFTConfig:
     """Share of the expert's steps at which the world gets another action, drawn from those that
     the episode has offered; learned is how the expert goes on, not the slip (DART)."""
 
+    corrections: str | None = None
+    """A file or folder of episodes that a policy played (`forethought collect`): what the expert
+    would have answered in their states is learned beside the demonstrations (DAgger)."""
+
     data: str | None = None
     """A file or folder of trajectories (`forethought collect`) to learn from instead."""
 
@@ -71,13 +75,22 @@ class SFTConfig:
         require(share == 1 or is_stored, "top_fraction", share, "1 without data to choose from")
         require(0 <= self.slips < 1, "slips", self.slips, "0 or more, below 1")
         require(not (self.slips and is_stored), "slips", self.slips, "0 with stored data")
+        corrections = self.corrections
+        is_asked = corrections is not None
+        require(not (is_asked and is_stored), "corrections", corrections, "none with stored data")
         levels = self.prompt.return_levels
         require(levels == 0 or is_stored, "prompt.return_levels", levels, "0 without data to rank")
 
+    def updates(self, answers: int) -> int:
+        """Optimiser steps on so many answers; at least one."""
+        return max(1, round(self.epochs * answers / self.batch_size))
+
     @property
-    def total_updates(self) -> int:
-        """Optimiser steps, where the expert's demonstrations are the data."""
-        return math.ceil(self.epochs * self.demonstrations / self.batch_size)
+    def total_updates(self) -> int | None:
+        """Optimiser steps of the whole run; None where stored episodes decide how many."""
+        if self.data is not None or self.corrections is not None:
+            return None
+        return self.updates(self.demonstrations)
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,9 @@ from forethought.policies.loading import LoadedModel, load_outline
 from forethought.policies.lora import add_lora
 from forethought.policies.tiny import IMAGE_SIZE, make_tiny
 from forethought.rollouts.scripted import play, random_answer
-from forethought.rollouts.store import read_shard, read_shards
+from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World, open_world
 from forethought.runs.sources import TINY, model_source
-from forethought.training.sft import updates_in_all
 from forethought.training.start import demonstrations, texts_of
 from forethought.training.stored_steps import stored_steps
 from forethought.types import Step, Trajectory
@@ -94,8 +93,11 @@ def check(config: AnyConfig) -> None:
         check_cnn(config)
         return
     world, loaded = _outline(config)
-    if isinstance(config, SFTConfig | DPOConfig | OfflineConfig) and config.data is not None:
-        next(iter(_stored(config.data)), None)
+    stored = config.data if isinstance(config, SFTConfig | DPOConfig | OfflineConfig) else None
+    if isinstance(config, SFTConfig):
+        stored = stored or config.corrections
+    if stored is not None:
+        next(read_shards(Path(stored)), None)
     if loaded is not None:
         environment = world.factory()
         try:
@@ -141,7 +143,7 @@ def _measure(loaded: LoadedModel) -> Model:
 
 def _sft_work(config: SFTConfig, world: World, encoder: Encoder) -> tuple[list[str], Lengths]:
     if config.data is None:
-        count = config.demonstrations
+        count = config.demonstrations + _corrections(config)
         sample = _steps(demonstrations(world, config))
     else:
         steps = stored_steps(config, Path(config.data))
@@ -150,13 +152,20 @@ def _sft_work(config: SFTConfig, world: World, encoder: Encoder) -> tuple[list[s
         if not sample:
             raise ConfigError(f"data: {config.data} holds no step with a valid answer")
     lengths = _lengths(sample[:_SAMPLE_STEPS], encoder)
-    updates = updates_in_all(config, count)
+    updates = config.updates(count)
     tokens = config.epochs * count * sum(lengths)
     return [
         f"updates     {updates:,} of {config.batch_size} answers each, from {count:,} steps",
         f"tokens      at most {tokens:,.0f} trained on (per step {lengths.prompt:.0f} of prompt "
         f"and {lengths.answer:.0f} of answer)",
     ], lengths
+
+
+def _corrections(config: SFTConfig) -> int:
+    """Steps that may be corrected: fewer where states are met again."""
+    if config.corrections is None:
+        return 0
+    return sum(len(trajectory.steps) for trajectory in read_shards(Path(config.corrections)))
 
 
 def _ppo_work(config: PPOConfig, world: World, encoder: Encoder) -> tuple[list[str], Lengths]:
@@ -179,11 +188,6 @@ def _ppo_work(config: PPOConfig, world: World, encoder: Encoder) -> tuple[list[s
         f"tokens      at most {generated:,.0f} generated and {trained:,.0f} trained on (per step "
         f"{lengths.prompt:.0f} of prompt and up to {rollout.max_new_tokens} of answer)",
     ], lengths
-
-
-def _stored(data: str) -> Iterable[Trajectory]:
-    path = Path(data)
-    return read_shards(path) if path.is_dir() else read_shard(path)
 
 
 def _steps(trajectories: Iterable[Trajectory]) -> list[Step]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from forethought.config_dpo import DPOConfig
 from forethought.rollouts.scripted import play, random_answer
-from forethought.rollouts.store import read_shard, read_shards
+from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World
 from forethought.types import Step
 
@@ -23,8 +23,7 @@ def dpo_work(config: DPOConfig, world: World) -> tuple[list[str], list[Step]]:
     if config.consistency_coefficient:
         how += f", κ {config.consistency_coefficient:g}"
     if config.data is not None:
-        path = Path(config.data)
-        stored = read_shards(path) if path.is_dir() else read_shard(path)
+        stored = read_shards(Path(config.data))
         sample = list(islice(chain.from_iterable(t.steps for t in stored), _SAMPLE_STEPS))
         return [
             how,

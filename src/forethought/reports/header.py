@@ -62,8 +62,7 @@ def _progress(run: RunRecord) -> str:
             "environment steps",
         )
     else:
-        # Stored data may hold more or fewer answers than `demonstrations`.
-        per_step, total, unit = 1, done if config.data else config.total_updates, "updates"
+        per_step, total, unit = 1, config.total_updates or done, "updates"
     so_far = count(done * per_step)
     return f"{so_far} {unit}" if done >= total else f"{so_far} of {count(total * per_step)} {unit}"
 

@@ -33,6 +33,11 @@ def expert_answer(answer_format: AnswerFormat) -> Answer:
     return lambda environment, observation: write_answer(environment.expert(), answer_format)
 
 
+def written(text: str) -> Completion:
+    """An answer that no model wrote."""
+    return Completion((), (), (), text, FinishReason.STOP, temperature=1.0)
+
+
 def actions_to_try(environment: Environment, observation: Observation) -> Sequence[str]:
     """What an agent may try now: as the world lists it, else what is legal."""
     return observation.admissible_actions or environment.actions or environment.legal_actions()
@@ -151,7 +156,7 @@ def _step(
     past: Sequence[Past],
     text: str,
 ) -> Step:
-    completion = Completion((), (), (), text, FinishReason.STOP, temperature=1.0)
+    completion = written(text)
     action = parse_answer(completion, observation.admissible_actions or environment.actions)
     started = perf_counter()
     transition = environment.act(action.action)

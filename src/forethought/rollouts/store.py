@@ -74,17 +74,19 @@ def read_shard(path: Path) -> list[Trajectory]:
     return list(stream_shard(path))
 
 
-def read_shards(folder: Path) -> Iterator[Trajectory]:
-    """The trajectories of every shard, in the order of file names.
+def read_shards(source: Path) -> Iterator[Trajectory]:
+    """The trajectories of one shard, or of every shard of a folder in the order of file names.
 
     Memory holds one row group at a time. Temporary files are not shards.
 
     Raises:
-        StorageError: there is no such folder, or a shard is refused (see `read_shard`).
+        StorageError: there is no such file or folder, or a shard is refused (see `read_shard`).
     """
-    if not folder.is_dir():
-        raise StorageError(f"{folder}: got no such folder, expected one that holds shards")
-    paths = sorted(folder.glob(f"*{SUFFIX}"))
+    if source.is_file():
+        return stream_shard(source)
+    if not source.is_dir():
+        raise StorageError(f"{source}: got no such file or folder, expected one with trajectories")
+    paths = sorted(source.glob(f"*{SUFFIX}"))
     return (trajectory for path in paths for trajectory in stream_shard(path))
 
 

@@ -62,7 +62,7 @@ class Cell:
         if isinstance(config, OfflineConfig):
             return 0
         if isinstance(config, SFTConfig):
-            return config.total_updates if config.data is None else 0
+            return config.total_updates or 0
         return config.iterations * config.rollout.steps_per_iteration
 
 

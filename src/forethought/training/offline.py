@@ -12,7 +12,7 @@ from forethought.errors import ConfigError
 from forethought.policies.encoding import Encoder
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.prompts.answers import write_answer
-from forethought.rollouts.store import read_shard, read_shards
+from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World
 from forethought.targets.reward_map import (
     RewardMap,
@@ -81,8 +81,7 @@ def load_episodes(
 
 def stored(path: Path) -> Iterator[Trajectory]:
     """The trajectories of a file or folder that have steps; crashed episodes are none."""
-    everything = read_shards(path) if path.is_dir() else read_shard(path)
-    return (one for one in everything if one.steps and one.failure is None)
+    return (one for one in read_shards(path) if one.steps and one.failure is None)
 
 
 def find_reward_map(config: QSFTConfig, trajectories: Iterable[Trajectory]) -> RewardMap:

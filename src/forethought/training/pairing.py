@@ -16,7 +16,7 @@ from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.slot import Start
-from forethought.rollouts.store import read_shard, read_shards
+from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World
 from forethought.runs.pairs import AnswerPlace, PairPlace
 from forethought.targets.pairs import Candidate, Pair, candidate_of, candidates_of, make_pairs
@@ -155,8 +155,7 @@ def stored_pairs(config: DPOConfig, run: Run) -> list[Pair]:
     """
     assert config.data is not None
     path = Path(config.data)
-    trajectories = read_shards(path) if path.is_dir() else read_shard(path)
-    whole = [t for t in trajectories if t.is_finished and t.failure is None]
+    whole = [t for t in read_shards(path) if t.is_finished and t.failure is None]
     candidates = _candidates(whole, config)
     pairs = make_pairs(candidates, margin=config.margin, most_per_state=config.pairs_per_state)
     if not pairs:

@@ -189,7 +189,7 @@ class Run:
         assert isinstance(summed, torch.Tensor)
         return summed.cpu()
 
-    def bar(self, description: str, total: int) -> "tqdm[NoReturn]":
+    def bar(self, description: str, total: int | None) -> "tqdm[NoReturn]":
         """A progress bar on stderr, of the first process alone."""
         quiet = not self.accelerator.is_main_process
         interval = 0.2 if sys.stderr.isatty() else 20.0

@@ -13,7 +13,7 @@ from forethought.training.examples import to_example
 from forethought.training.imitation import learn_to_imitate
 from forethought.training.run import Existing, Run, open_run
 from forethought.training.shuffling import shuffled_batch
-from forethought.training.start import demonstrated_steps, start
+from forethought.training.start import corrected_steps, demonstrated_steps, start
 from forethought.training.stored_steps import stored_steps
 from forethought.types import Measure
 
@@ -29,7 +29,7 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
         answers = load_answers(config, world, policy, run)
         rows = to_rows(answers, policy.encoder.limits.positions)
         learned = sum(is_learned for _, is_learned in answers)
-        total = updates_in_all(config, learned)
+        total = config.updates(learned)
         batch_size = rows_in_a_batch(config, len(rows), learned)
         updater = run.make_updater(policy, config.optimizer, total_steps=total)
         bar = run.bar("sft", total)
@@ -66,10 +66,10 @@ def load_answers(
     config: SFTConfig, world: World, policy: HuggingFacePolicy, run: Run
 ) -> list[tuple[Example, bool]]:
     """Prompts and answers, and whether to learn from them: from stored trajectories, or from the
-    world's expert.
+    world's expert, in its own episodes and in those that it corrects.
 
     Raises:
-        ConfigError: the stored trajectories hold no valid answer.
+        ConfigError: the stored trajectories hold no valid answer, or are of another world.
     """
     if config.data is not None:
         path = Path(config.data)
@@ -87,12 +87,12 @@ def load_answers(
             bar.update(is_learned)
             if learned == config.demonstrations:
                 break
+    if config.corrections is not None:
+        with run.bar("corrections", None) as bar:
+            for step in corrected_steps(world, config, Path(config.corrections)):
+                answers.append((to_example(step, policy), True))
+                bar.update()
     return answers
-
-
-def updates_in_all(config: SFTConfig, answers: int) -> int:
-    """Optimiser steps of the whole run; at least one."""
-    return max(1, round(config.epochs * answers / config.batch_size))
 
 
 def rows_in_a_batch(config: SFTConfig, rows: int, answers: int) -> int:

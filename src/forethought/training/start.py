@@ -15,9 +15,11 @@ from forethought.policies.huggingface import HuggingFacePolicy, load_value_head
 from forethought.policies.loading import LoadedModel, load_pretrained
 from forethought.policies.lora import add_lora
 from forethought.policies.tiny import IMAGE_SIZE, make_tiny
+from forethought.rollouts.corrections import corrected
 from forethought.rollouts.scripted import Answer, expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.slips import SlippingExpert
+from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World, open_world
 from forethought.runs.sources import MODEL_DIR, TINY, model_source
 from forethought.training.run import Run
@@ -79,6 +81,21 @@ def demonstrated_steps(world: World, config: SFTConfig) -> Iterator[tuple[Step, 
     for trajectory in _played(world, config, expert):
         slips = expert.end_episode()
         yield from zip(trajectory.steps, (not slip for slip in slips), strict=False)
+
+
+def corrected_steps(world: World, config: SFTConfig, played: Path) -> Iterator[Step]:
+    """The expert's answers in the states of stored episodes.
+
+    Raises:
+        ConfigError: they were not played in this world.
+        StorageError: nothing is stored there, or it is damaged.
+    """
+    environment, answer = world.factory(), expert_answer(config.prompt.format)
+    try:
+        for trajectory in read_shards(played):
+            yield from corrected(trajectory, environment, world.prompter, answer)
+    finally:
+        environment.close()
 
 
 def texts_of(world: World, config: LanguageConfig) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from forethought.config import SFTConfig
 from forethought.errors import ConfigError
 from forethought.prompts.wanted import tell_level
-from forethought.rollouts.store import read_shard, read_shards
+from forethought.rollouts.store import read_shards
 from forethought.targets.levels import best_episodes, return_levels
 from forethought.targets.reward_map import returns_to_go
 from forethought.training.offline import stored
@@ -27,8 +27,7 @@ def stored_steps(config: SFTConfig, path: Path) -> Iterator[Step]:
     """
     levels = config.prompt.return_levels
     if config.top_fraction == 1 and levels == 0:
-        everything = read_shards(path) if path.is_dir() else read_shard(path)
-        yield from chain.from_iterable(trajectory.steps for trajectory in everything)
+        yield from chain.from_iterable(trajectory.steps for trajectory in read_shards(path))
         return
     returns = [returns_to_go(trajectory, gamma=1.0) for trajectory in stored(path)]
     if not returns:

@@ -1,0 +1,103 @@
+"""Episodes that a policy played, with the expert's answers in their states."""
+
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from forethought.config import SFTConfig
+from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.errors import ConfigError
+from forethought.prompts.answers import write_answer
+from forethought.prompts.plain import PlainPrompter
+from forethought.rollouts.corrections import corrected
+from forethought.rollouts.scripted import expert_answer, play, random_answer
+from forethought.rollouts.store import write_shard
+from forethought.rollouts.world import open_world
+from forethought.training.start import corrected_steps
+from forethought.types import Trajectory
+from tests.unit.training.stairs import Stairs
+
+PROMPTER = PlainPrompter(("up", "down"), "thoughts")
+EXPERT = expert_answer("thoughts")
+
+
+class OneStair(Stairs):
+    """Remembers no steps: a state that is met again is the same."""
+
+    def observation(self):
+        return replace(super().observation(), state_key=str(self._height))
+
+
+class Downstairs(Stairs):
+    """Another world, which begins higher."""
+
+    def restart(self, seed: int):
+        super().restart(seed)
+        return self.act("up") and self.observation()
+
+
+def walk(world: Stairs, seed: int = 3) -> Trajectory:
+    """Six random steps or fewer."""
+    [trajectory] = play("Stairs", world, PROMPTER, random_answer(seed), [0])
+    assert "down" in {step.action.action for step in trajectory.steps}
+    return trajectory
+
+
+def test_the_expert_answers_where_the_player_went() -> None:
+    played = walk(Stairs())
+    steps = list(corrected(played, Stairs(), PROMPTER, EXPERT))
+    assert [step.prompt for step in steps] == [step.prompt for step in played.steps]
+    assert {step.action.action for step in steps} == {"up"}
+    assert {step.completion.text for step in steps} == {write_answer(Stairs().expert(), "thoughts")}
+    assert all(step.action.is_valid for step in steps)
+
+
+def test_what_is_met_again_is_learned_once() -> None:
+    played = walk(OneStair())
+    keys = [step.state_key for step in played.steps]
+    assert len(set(keys)) < len(keys)
+    steps = list(corrected(played, OneStair(), PROMPTER, EXPERT))
+    assert [step.state_key for step in steps] == list(dict.fromkeys(keys))
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_another_episode_is_refused(number: int) -> None:
+    played = walk(Stairs())
+    steps = list(played.steps)
+    steps[number] = replace(steps[number], state_key="elsewhere")
+    told = f"corrections: the episode of seed 0 .* from step {number} on — expected whole"
+    with pytest.raises(ConfigError, match=told):
+        list(corrected(replace(played, steps=tuple(steps)), Stairs(), PROMPTER, EXPERT))
+
+
+def test_another_world_or_half_an_episode_is_refused() -> None:
+    with pytest.raises(ConfigError, match="not the one that is played here, from step 0 on"):
+        list(corrected(walk(Stairs()), Downstairs(), PROMPTER, EXPERT))
+    with pytest.raises(ConfigError, match="expected whole episodes"):
+        list(corrected(replace(walk(Stairs()), first_step=1), Stairs(), PROMPTER, EXPERT))
+
+
+def test_stored_episodes(tmp_path: Path) -> None:
+    environment = EnvironmentConfig("tests.unit.training.stairs:Stairs")
+    config = SFTConfig(environment=environment, prompt=PromptConfig(format="thoughts"))
+    world = open_world(config.environment, config.prompt, default_image_size=None)
+    played = list(islice(play("Stairs", Stairs(), world.prompter, random_answer(3), range(4)), 4))
+    write_shard(tmp_path / "0.parquet", played)
+    steps = list(corrected_steps(world, config, tmp_path))
+    assert len(steps) == sum(len(trajectory.steps) for trajectory in played)
+    assert {step.action.action for step in steps} == {"up"}
+
+
+def test_settings_that_say_nothing_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"corrections is 'own' — expected none with stored data"):
+        SFTConfig(corrections="own", data="data")
+
+
+def test_how_many_updates_there_will_be_is_known_of_demonstrations_alone() -> None:
+    config = SFTConfig(demonstrations=100, epochs=1.5, batch_size=32)
+    assert config.total_updates == config.updates(100) == 5
+    assert replace(config, corrections="own").total_updates is None
+    assert replace(config, data="data").total_updates is None
+    assert config.updates(1) == 1
