@@ -119,8 +119,9 @@ def prompts_of(policy: HuggingFacePolicy) -> list[Prompt]:
 
 
 def answers(policy: Policy, prompts: list[Prompt], temperature: float) -> list[GenerationResult]:
+    """Of unlike length, so that rows that go on move into the place of those that end."""
     for key, prompt in enumerate(prompts):
-        policy.submit(GenerationRequest(key, prompt, 50 + key, 8, temperature))
+        policy.submit(GenerationRequest(key, prompt, 50 + key, 4 + 4 * (key % 3), temperature))
     results: dict[int, GenerationResult] = {}
     while len(results) < len(prompts):
         results |= {result.key: result for result in policy.advance()}
