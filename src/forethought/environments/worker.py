@@ -6,8 +6,8 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
@@ -74,6 +74,32 @@ def _read(
     os._exit(1)
 
 
+@contextmanager
+def undisturbed() -> Generator[None]:
+    """Signals to end wait for the end of this block, in which a process is started.
+
+    Ctrl-C reaches the whole group, and while the process starts, too, it is the parent's affair:
+    what is blocked here stays so there. Blocking alone would not do. Another thread may take the
+    signal, and Python then runs the handler here all the same: the process would be left without
+    what it is to be told, and complain.
+    """
+    received: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    handlers = {
+        number: signal.signal(number, lambda number, _: received.append(number))
+        for number in ((signal.SIGINT, signal.SIGTERM) if is_main else ())
+    }
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for number in received[:1]:
+            signal.raise_signal(number)
+
+
 class Worker:
     """The parent's side of one process: started on creation, killed without a trace."""
 
@@ -98,15 +124,10 @@ class Worker:
         self._process = context.Process(
             target=serve, args=(theirs, factory, slots, with_advice), daemon=True
         )
-        # Ctrl-C reaches the whole group; while this process starts, too, it is the parent's
-        # affair. What is blocked here stays so there, and is delivered here a moment later.
-        # The tracker is started first: it unblocks the signal when it has been started.
+        # The tracker is started first: it unblocks Ctrl-C when it has been started.
         resource_tracker.ensure_running()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
+        with undisturbed():
             self._process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()  # or the end of the process would not close the pipe
         self.deadline_s = time.monotonic() + start_timeout_s
         """On the monotonic clock: when its silence becomes a failure."""
