@@ -15,12 +15,12 @@ TAKEN = "what can be taken"
 ALWAYS = ("help", "inventory", "look")
 
 
-def group_commands(commands: Sequence[str], visited: Collection[str] | None = None) -> list[str]:
+def group_commands(commands: Sequence[str], new: Collection[str] | None = None) -> list[str]:
     """The commands by verb, one line for each.
 
     Args:
-        visited: receptacles whose inside was seen; where given, the others stand in a line of
-            their own, the last one.
+        new: receptacles whose inside was not seen; where given, they are gone to, and examined,
+            in lines of their own, the last ones.
     """
     go = [c.removeprefix("go to ") for c in commands if c.startswith("go to ")]
     taken: defaultdict[str, list[str]] = defaultdict(list)
@@ -40,16 +40,20 @@ def group_commands(commands: Sequence[str], visited: Collection[str] | None = No
     lines = [f"take from {place}: {join_names(things)}" for place, things in taken.items()]
     lines += whole
     can_be_taken = [thing for things in taken.values() for thing in things]
+    unseen = [name for name in simple["examine"] if name in (new or ())]
+    simple["examine"] = [name for name in simple["examine"] if name not in unseen]
     for verb, names in simple.items():
-        lines.append(f"{verb}: {_examined(names, can_be_taken)}")
+        lines += [f"{verb}: {_examined(names, can_be_taken)}"] if names else []
     others = [command for command in commands if command in ALWAYS]
     lines += ["also: " + ", ".join(others)] if others else []
-    if visited is None:
+    if new is None:
         return lines + ([f"go: {join_names(go)}"] if go else [])
-    been = [place for place in go if place in visited]
-    new = [place for place in go if place not in visited]
-    lines += [f"go visited: {join_names(been)}"] if been else []
-    return lines + ([f"go new: {join_names(new)}"] if new else [])
+    ending = (
+        ("go visited", [place for place in go if place not in new]),
+        ("examine new", unseen),
+        ("go new", [place for place in go if place in new]),
+    )
+    return lines + [f"{head}: {join_names(names)}" for head, names in ending if names]
 
 
 def ungroup(lines: Iterable[str]) -> set[str]:

@@ -2,16 +2,20 @@
 
     hold: mug 1, hot
     seen: mug 2 in drawer 3
+    placed: mug 4 in shelf 2
     obs: cabinet 4 is closed
     open: cabinet 4
-    examine: cabinet 4, mug 1
+    examine: mug 1
     also: help, inventory, look
     go visited: drawer 1-3
+    examine new: cabinet 4
     go new: cabinet 1-3, shelf 1
 
-`seen` names what the goal names and the agent has found, as far as it must still be there.
+`seen` names what the goal names and the agent has found, as far as it must still be there;
+`placed` is such a thing where the goal wants it, in a receptacle that the goal names.
 The commands are all that are admissible, by verb; receptacles into which the agent has not
-looked come last (`go new`). It is the `Memory` of this world (`prompts/contract.py`): call it as
+looked come last (`examine new`, at the same point, and `go new`). It is the `Memory` of this
+world (`prompts/contract.py`): call it as
 
     alfworld_memory(past, observation)     # -> the observation with this text
 
@@ -22,6 +26,7 @@ nothing else.
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from forethought.environments.alfworld.notes import (
     NOTHING_HAPPENS,
@@ -45,11 +50,16 @@ def alfworld_memory(past: Sequence[Past], observation: Observation) -> Observati
     notes = Notes.of(exchanges(past, observation))
     latest = observation.text or ""
     held = notes.held
+    found = seen(notes)
     lines = [
         FIRST + (", ".join([held, *sorted(notes.states.get(held, ()))]) if held else "nothing"),
-        "seen: " + (seen(notes) or "nothing"),
+        "seen: " + (", ".join(found.elsewhere) or "nothing"),
+        *(["placed: " + ", ".join(found.placed)] if found.placed else []),
         "obs: " + (shorten(latest) if past else "the room"),
-        *group_commands(observation.admissible_actions or (), frozenset(notes.contents)),
+        *group_commands(
+            observation.admissible_actions or (),
+            frozenset(notes.receptacles) - frozenset(notes.contents),
+        ),
     ]
     return replace(observation, text="\n".join(lines))
 
@@ -61,16 +71,25 @@ def exchanges(past: Sequence[Past], observation: Observation) -> list[Exchange]:
     return [Exchange(action, text) for action, text in zip(actions, texts, strict=True)]
 
 
-def seen(notes: Notes) -> str:
+class Found(NamedTuple):
     """Things whose class the goal names, with their place and what was done to them."""
+
+    elsewhere: list[str]
+    placed: list[str]
+    """In a receptacle whose class the goal names, too."""
+
+
+def seen(notes: Notes) -> Found:
+    """What is known of the things that the goal names."""
     words = set(re.findall(r"[a-z]+", notes.goal))
-    found: list[str] = []
+    found = Found([], [])
     for place, things in notes.contents.items():
         for thing in things:
             if kind(thing) in words:
                 states = sorted(notes.states.get(thing, ()))
-                found.append(" ".join([*states, thing, "in", place]))
-    return ", ".join(found)
+                told = " ".join([*states, thing, "in", place])
+                (found.placed if kind(place) in words else found.elsewhere).append(told)
+    return found
 
 
 def shorten(text: str) -> str:

@@ -32,8 +32,8 @@ COMMANDS = st.one_of(
 
 
 @given(st.sets(COMMANDS, max_size=60), st.sets(PLACES), st.booleans())
-def test_nothing_is_lost_by_grouping(commands: set[str], visited: set[str], is_split: bool) -> None:
-    lines = group_commands(sorted(commands), visited if is_split else None)
+def test_nothing_is_lost_by_grouping(commands: set[str], new: set[str], is_split: bool) -> None:
+    lines = group_commands(sorted(commands), new if is_split else None)
     assert ungroup(lines) == commands
 
 
@@ -46,6 +46,7 @@ def test_grouped_commands() -> None:
     commands = [
         *(
             "examine desk 1",
+            "examine drawer 1",
             "examine mug 1",
             "examine pen 2",
             "go to cabinet 1",
@@ -54,13 +55,17 @@ def test_grouped_commands() -> None:
         *("go to cabinet 2", "go to shelf 1", "take mug 1 from desk 1", "take pen 2 from desk 1"),
         *ALWAYS,
     ]
-    assert group_commands(commands, {"cabinet 2"}) == [
+    new = {"cabinet 1", "cabinet 10", "drawer 1", "shelf 1"}
+    assert group_commands(commands, new) == [
         "take from desk 1: mug 1, pen 2",
         "examine: what can be taken, desk 1",
         "also: help, inventory, look",
         "go visited: cabinet 2",
+        "examine new: drawer 1",
         "go new: cabinet 1 10, shelf 1",
     ]
+    assert group_commands(["examine drawer 1"], new) == ["examine new: drawer 1"]
+    assert group_commands(commands)[1] == "examine: what can be taken, desk 1, drawer 1"
 
 
 def seen(text: str | None, *commands: str) -> Observation:
@@ -95,6 +100,19 @@ def test_memory() -> None:
         "go visited: drawer 1\n"
         "go new: drawer 2, shelf 1"
     )
+
+
+def test_what_lies_where_the_goal_wants_it_is_placed() -> None:
+    """Mug 1 was moved to the shelf; mug 2 lies in the drawer still."""
+    moved = "move mug 1 to shelf 1"
+    past = (*PAST, Past(seen("You heat the mug 1 using the microwave 1."), moved, True))
+    told = alfworld_memory(past, seen("You move the mug 1 to the shelf 1.")).text
+    assert told is not None
+    assert told.splitlines()[:3] == [
+        "hold: nothing",
+        "seen: mug 2 in drawer 1",
+        "placed: hot mug 1 in shelf 1",
+    ]
 
 
 def test_the_memory_of_nothing() -> None:
