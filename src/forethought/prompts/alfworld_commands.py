@@ -26,6 +26,7 @@ def group_commands(commands: Sequence[str], new: Collection[str] | None = None) 
     taken: defaultdict[str, list[str]] = defaultdict(list)
     simple: defaultdict[str, list[str]] = defaultdict(list)
     whole: list[str] = []
+    unseen: list[str] = []
     for command in commands:
         verb, _, rest = command.partition(" ")
         if command.startswith("go to ") or command in ALWAYS:
@@ -33,6 +34,8 @@ def group_commands(commands: Sequence[str], new: Collection[str] | None = None) 
         if verb == "take" and " from " in rest:
             thing, _, place = rest.partition(" from ")
             taken[place].append(thing)
+        elif verb == "examine" and rest in (new or ()):
+            unseen.append(rest)
         elif verb in ("open", "close", "examine", "use") and rest:
             simple[verb].append(rest)
         else:
@@ -40,10 +43,8 @@ def group_commands(commands: Sequence[str], new: Collection[str] | None = None) 
     lines = [f"take from {place}: {join_names(things)}" for place, things in taken.items()]
     lines += whole
     can_be_taken = [thing for things in taken.values() for thing in things]
-    unseen = [name for name in simple["examine"] if name in (new or ())]
-    simple["examine"] = [name for name in simple["examine"] if name not in unseen]
     for verb, names in simple.items():
-        lines += [f"{verb}: {_examined(names, can_be_taken)}"] if names else []
+        lines.append(f"{verb}: {_examined(names, can_be_taken)}")
     others = [command for command in commands if command in ALWAYS]
     lines += ["also: " + ", ".join(others)] if others else []
     if new is None:
