@@ -46,6 +46,10 @@ class SFTConfig:
     """Share of the stored episodes that is learned from, those with the highest returns:
     filtered imitation, as a rule 0.1. 1: all."""
 
+    reply_weight: float = 0.0
+    """What a token of the world's replies weighs beside one of an answer, where a conversation is
+    one row: above 0 the model also learns what the world will say (implicit world modelling)."""
+
     epochs: float = 1.0
     """Passes over the demonstrations; may be a fraction. RL4VLM: 1."""
 
@@ -73,6 +77,7 @@ class SFTConfig:
         share, is_stored = self.top_fraction, self.data is not None
         require(0 < share <= 1, "top_fraction", share, "above 0, at most 1")
         require(share == 1 or is_stored, "top_fraction", share, "1 without data to choose from")
+        require(self.reply_weight >= 0, "reply_weight", self.reply_weight, "0 or more")
         require(0 <= self.slips < 1, "slips", self.slips, "0 or more, below 1")
         require(not (self.slips and is_stored), "slips", self.slips, "0 with stored data")
         corrections = self.corrections

@@ -105,6 +105,12 @@ WORDLE = EnvironmentSpec(
             "official or reference",
             "the game's marks, or LMRL-Gym's, which ignore letters that occur twice",
         ),
+        Option(
+            "replies",
+            "marks",
+            "marks or known",
+            "the last guess's marks, or behind them what all marks so far say together",
+        ),
         Option("render_mode", None, "None", "nothing is drawn"),
     ),
 )

@@ -1,10 +1,11 @@
 """Answers as rows of tokens: a conversation is one row, which goes through the model once.
 
 Where a prompt begins with the one before it and the answer to that, the next answer is written
-behind both, and what lies between is not learned:
+behind both, and what lies between is the world's reply:
 
     row       p p p p a a a o o o a a a a      two answers, and the reply between them
     action            * * *       * * * *
+    reply                   * * *
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,11 +32,18 @@ class Row(NamedTuple):
     """The first prompt, and everything behind it: answers and replies."""
     is_action: tuple[bool, ...]
     """Per token behind the prompt: is it of an answer to learn from?"""
+    is_reply: tuple[bool, ...]
+    """Per token behind the prompt: is it of what the world replied?"""
 
     @property
     def actions(self) -> int:
         """How many tokens are learned from."""
         return sum(self.is_action)
+
+    @property
+    def replies(self) -> int:
+        """How many tokens are the world's."""
+        return sum(self.is_reply)
 
 
 class RowBatch(NamedTuple):
@@ -43,6 +51,7 @@ class RowBatch(NamedTuple):
 
     tokens: TokenBatch
     is_action_BT: Tensor
+    is_reply_BT: Tensor
     order: tuple[int, ...]
     """Which of the rows, in the order in which their actions stand."""
 
@@ -60,7 +69,7 @@ def to_rows(answers: Iterable[tuple[Example, bool]], limit: int | None) -> list[
         flags = (is_learned,) * len(example.completion_ids)
         longer = _continued(rows[-1], example, flags, limit) if rows else None
         if longer is None:
-            rows.append(Row(example, flags))
+            rows.append(Row(example, flags, (False,) * len(flags)))
         else:
             rows[-1] = longer
     return [row for row in rows if row.actions]
@@ -82,7 +91,8 @@ def _continued(
     prompt = replace(example.prompt, token_ids=before.prompt.token_ids)
     return Row(
         Example(prompt, (*before.completion_ids, *reply, *example.completion_ids)),
-        (*row.is_action, *(False,) * len(reply), *flags),
+        is_action=(*row.is_action, *(False,) * len(reply), *flags),
+        is_reply=(*row.is_reply, *(True,) * len(reply), *(False,) * len(flags)),
     )
 
 
@@ -100,5 +110,8 @@ def lay_out_rows(
         tokens = build_batch([[rows[i].example for i in group] for group in plan], encoder)
         order = tuple(i for group in plan for i in group)
         is_action_BT = mark_in_window(tokens, [rows[i].is_action for i in order])
-        batches.append(RowBatch(tokens.to(device), is_action_BT.to(device), order))
+        is_reply_BT = mark_in_window(tokens, [rows[i].is_reply for i in order])
+        batches.append(
+            RowBatch(tokens.to(device), is_action_BT.to(device), is_reply_BT.to(device), order)
+        )
     return batches

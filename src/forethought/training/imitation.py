@@ -1,7 +1,8 @@
 """Imitation: an optimiser step on answers that are given."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,31 +18,50 @@ from forethought.training.run import Run
 from forethought.types import Measure
 
 
+class Replies(NamedTuple):
+    """What the world said, to be learned beside the answers."""
+
+    is_reply_BT: Tensor
+    """Bool."""
+    weight: float
+    """Of a token, beside one of an answer."""
+
+
 def learn_to_imitate(
     rows: Sequence[Row],
-    actions: int,
     policy: HuggingFacePolicy,
     updater: Updater,
     run: Run,
     max_tokens: int,
+    *,
+    reply_weight: float = 0.0,
 ) -> list[Measure]:
-    """One optimiser step of a policy: cross-entropy of the rows' actions.
+    """One optimiser step of a policy: cross-entropy of the rows' answers.
 
     Args:
-        rows: this process's part of the global batch.
-        actions: tokens of the global batch that are learned from, over all processes.
+        rows: the global batch.
         max_tokens: of a micro-batch.
+        reply_weight: what a token of the world's replies weighs beside one of an answer.
 
     Returns:
-        Loss of the global batch, nats per token, and norm of its gradient.
+        Loss of the global batch, nats per token of its answers, and norm of the gradient; where
+        replies weigh anything also theirs, nats per token.
     """
-    total = torch.zeros(())
-    batches = lay_out_rows(rows, policy.encoder, policy.device, max_tokens)
-    norm = updater.step(
-        [partial(imitate, b.tokens, b.is_action_BT, actions, policy, run, total) for b in batches]
-    )
+    actions, replies = sum(row.actions for row in rows), sum(row.replies for row in rows)
+    totals = torch.zeros(2)
+    mine = rows[run.process :: run.processes]
+    batches = lay_out_rows(mine, policy.encoder, policy.device, max_tokens)
+    losses: list[Callable[[], Tensor]] = []
+    for tokens, is_action_BT, is_reply_BT, _ in batches:
+        told = Replies(is_reply_BT, reply_weight) if reply_weight else None
+        losses.append(partial(imitate, tokens, is_action_BT, actions, policy, run, totals, told))
+    norm = updater.step(losses)
     policy.weights_changed()
-    return [Measure("loss", float(run.sum(total))), Measure("gradient_norm", norm)]
+    answered, replied = (run.sum(totals) / actions).tolist()
+    measures = [Measure("loss", answered), Measure("gradient_norm", norm)]
+    if reply_weight:
+        measures.append(Measure("reply_loss", replied * actions / max(1, replies)))
+    return measures
 
 
 def learn_to_imitate_episodes(
@@ -52,9 +72,8 @@ def learn_to_imitate_episodes(
     run: Run,
 ) -> list[Measure]:
     """The same on a global batch of stored episodes, whoever learns values beside the policy."""
-    rows = [row for episode in batch[run.process :: run.processes] for row in episode.rows]
-    actions = sum(episode.actions for episode in batch)
-    return learn_to_imitate(rows, actions, policy, updater, run, config.compute.micro_batch_tokens)
+    rows = [row for episode in batch for row in episode.rows]
+    return learn_to_imitate(rows, policy, updater, run, config.compute.micro_batch_tokens)
 
 
 def imitate(
@@ -63,19 +82,35 @@ def imitate(
     actions: int,
     policy: HuggingFacePolicy,
     run: Run,
-    total: Tensor,
+    totals: Tensor,
+    replies: Replies | None = None,
 ) -> Tensor:
-    """This part's share of the cross-entropy of the actions (Q-SFT, Eq. 2).
+    """This part's share of the cross-entropy of the answers (Q-SFT, Eq. 2), and of the replies.
+
+        L = -(Σ_answers log p + w Σ_replies log p) / tokens of answers
+
+    With w > 0 the model learns beside what to do what the world will say (implicit world
+    modelling: Zhang et al. 2025, Agent Learning via Early Experience, arXiv 2510.08558).
 
     Args:
-        is_action_BT: bool, [B, T]: which tokens are learned from.
+        is_action_BT: bool, [B, T]: the tokens of answers.
         actions: how many there are in the global batch, over all processes.
-        total: a scalar to which the share is added.
+        totals: nats of answers and of replies, [2], to which this part's are added.
+        replies: with their weight w; None: they are not learned.
     """
     module = policy.module.train()
     with run.accelerator.autocast():
         scores = module(tokens)
-    result = token_mean_cross_entropy(logprobs_BT=scores.logprobs_BT, mask_BT=is_action_BT)
-    share = result.loss * result.token_count / actions
-    total += share.detach().cpu()
-    return share
+    answered = _nats(scores.logprobs_BT, is_action_BT)
+    totals[0] += answered.detach().cpu()
+    if replies is None or not replies.is_reply_BT.any():
+        return answered / actions
+    replied = _nats(scores.logprobs_BT, replies.is_reply_BT)
+    totals[1] += replied.detach().cpu()
+    return (answered + replies.weight * replied) / actions
+
+
+def _nats(logprobs_BT: Tensor, mask_BT: Tensor) -> Tensor:
+    """Summed over what counts."""
+    result = token_mean_cross_entropy(logprobs_BT=logprobs_BT, mask_BT=mask_BT)
+    return result.loss * result.token_count

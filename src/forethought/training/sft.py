@@ -4,6 +4,7 @@ from pathlib import Path
 from time import perf_counter
 
 from forethought.config import SFTConfig
+from forethought.config_parts import require
 from forethought.errors import ConfigError
 from forethought.policies.batching import Example
 from forethought.policies.huggingface import HuggingFacePolicy
@@ -28,6 +29,12 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
         world, policy = start(config, run, slots=1, critic=False)
         answers = load_answers(config, world, policy, run)
         rows = to_rows(answers, policy.encoder.limits.positions)
+        require(
+            config.reply_weight == 0 or any(row.replies for row in rows),
+            "reply_weight",
+            config.reply_weight,
+            "0 where no prompt goes on from the one before: nothing in these rows is a reply",
+        )
         learned = sum(is_learned for _, is_learned in answers)
         total = config.updates(learned)
         batch_size = rows_in_a_batch(config, len(rows), learned)
@@ -44,12 +51,12 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
             )
             batch = [rows[index] for index in chosen]
             measures = learn_to_imitate(
-                batch[run.process :: run.processes],
-                sum(row.actions for row in batch),
+                batch,
                 policy,
                 updater,
                 run,
                 config.compute.micro_batch_tokens,
+                reply_weight=config.reply_weight,
             )
             seconds, tokens = perf_counter() - started, sum(row.example.length for row in batch)
             speed = [Measure("update_s", seconds), Measure("tokens_per_s", tokens / seconds)]
@@ -73,12 +80,15 @@ def load_answers(
     """
     if config.data is not None:
         path = Path(config.data)
-        stored = stored_steps(config, path)
-        answers = [(to_example(step, policy), step.action.is_valid) for step in stored]
+        answers: list[tuple[Example, bool]] = []
+        with run.bar("reading", None) as bar:
+            for step in stored_steps(config, path):
+                answers.append((to_example(step, policy), step.action.is_valid))
+                bar.update()
         if not any(is_learned for _, is_learned in answers):
             raise ConfigError(f"data: {path} holds no step with a valid answer")
         return answers
-    answers: list[tuple[Example, bool]] = []
+    answers = []
     learned = 0
     with run.bar("demonstrations", config.demonstrations) as bar:
         for step, is_learned in demonstrated_steps(world, config):

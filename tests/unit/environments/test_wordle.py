@@ -5,6 +5,7 @@ import pytest
 
 from forethought.environments.registry import make_environment
 from forethought.environments.wordle.guessing import all_candidates, best_guess, consistent
+from forethought.environments.wordle.known import known
 from forethought.environments.wordle.marks import Rules, code, mark, mark_table, shown
 from forethought.environments.wordle.wordle import Wordle
 from forethought.environments.wordle.words import WordList, load_words
@@ -102,6 +103,38 @@ def test_a_word_however_spelled(spelling: str) -> None:
     assert world.measures()[0] == ("not_listed", 0.0)
 
 
+@pytest.mark.parametrize(
+    ("guesses", "hidden", "told"),
+    [
+        pytest.param((), "crane", "now any any any any any", id="nothing"),
+        pytest.param(("crane",), "moist", "not a c e n r, now any any any any any", id="absent"),
+        pytest.param(("crane",), "nacre", "has a c n r, now any any any any e", id="elsewhere"),
+        pytest.param(
+            ("trade", "crane"), "nacre", "not d t, has a c n r, now any any any any e", id="both"
+        ),
+        pytest.param(("nacho", "crane"), "crane", "not h o, now c r a n e", id="then in place"),
+        pytest.param(("eerie",), "there", "not i, has r, now any any any any e", id="two of three"),
+    ],
+)
+def test_what_is_known(guesses: tuple[str, ...], hidden: str, told: str) -> None:
+    assert known((guess, code(mark(guess, hidden, "official"))) for guess in guesses) == told
+
+
+def test_the_replies_may_say_what_is_known() -> None:
+    world, hidden = begun(replies="known")
+    guesses = [guess for guess in ("about", "trade") if guess != hidden]
+    for guess in guesses:
+        world.act(guess)
+    marks = [(guess, code(mark(guess, hidden, "official"))) for guess in guesses]
+    lines = (world.observation().text or "").split("\n")
+    assert lines[1::2] == [
+        f"{shown(marks[n][1])}, {known(marks[: n + 1])}" for n in range(len(guesses))
+    ]
+    world.restart(1)
+    world.act("xyzzy")
+    assert world.observation().text == "> xyzzy\nnot in the list"
+
+
 def test_candidates_are_the_words_that_agree_with_all_marks() -> None:
     world, hidden = begun()
     guesses = [guess for guess in ("about", "trade", "steel") if guess != hidden]
@@ -190,7 +223,9 @@ def test_the_reference_draws_the_word_anew_among_those_that_agree() -> None:
     assert changed > 20
 
 
-@pytest.mark.parametrize("options", [{"words": "huge"}, {"rules": "paper"}, {"render_mode": "x"}])
+@pytest.mark.parametrize(
+    "options", [{"words": "huge"}, {"rules": "paper"}, {"replies": "all"}, {"render_mode": "x"}]
+)
 def test_wrong_options_are_refused(options: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="expected"):
         make_environment("Wordle", **options)

@@ -10,7 +10,7 @@ from forethought.config import SFTConfig
 from forethought.policies.batching import Example
 from forethought.policies.huggingface import HuggingFacePolicy, load_policy
 from forethought.training.conversation import Row, lay_out_rows, to_rows
-from forethought.training.imitation import imitate
+from forethought.training.imitation import Replies, imitate
 from forethought.training.run import Run
 from forethought.training.sft import rows_in_a_batch
 from forethought.types import Message
@@ -35,15 +35,16 @@ def answers(policy: HuggingFacePolicy) -> list[Example]:
     return examples
 
 
-def loss_of(rows: list[Row], policy: HuggingFacePolicy) -> tuple[float, torch.Tensor]:
+def loss_of(
+    rows: list[Row], policy: HuggingFacePolicy, reply_weight: float = 0.0
+) -> tuple[float, torch.Tensor]:
     """With the gradient of the output layer."""
     actions, run = sum(row.actions for row in rows), cast(Run, OneProcess())
     policy.module.zero_grad()
     loss = torch.zeros(())
     for batch in lay_out_rows(rows, policy.encoder, policy.device, 4096):
-        part = imitate(
-            batch.tokens, batch.is_action_BT, actions, policy, run, total=torch.zeros(())
-        )
+        told = Replies(batch.is_reply_BT, reply_weight) if reply_weight else None
+        part = imitate(batch.tokens, batch.is_action_BT, actions, policy, run, torch.zeros(2), told)
         part.backward()
         loss += part.detach()
     (gradient,) = (p.grad for n, p in policy.module.named_parameters() if "embed_tokens" in n)
@@ -51,9 +52,14 @@ def loss_of(rows: list[Row], policy: HuggingFacePolicy) -> tuple[float, torch.Te
     return float(loss), gradient.clone()
 
 
+def alone_in_a_row(answer: Example) -> Row:
+    length = len(answer.completion_ids)
+    return Row(answer, (True,) * length, (False,) * length)
+
+
 def test_together_as_each_alone(answers: list[Example], policy: HuggingFacePolicy) -> None:
     (row,) = to_rows([(answer, True) for answer in answers], None)
-    alone = [Row(answer, (True,) * len(answer.completion_ids)) for answer in answers]
+    alone = [alone_in_a_row(answer) for answer in answers]
     assert row.example.length == answers[-1].length < sum(one.example.length for one in alone)
     (loss, gradient), (expected, expected_gradient) = loss_of([row], policy), loss_of(alone, policy)
     assert loss == pytest.approx(expected, rel=1e-5)
@@ -72,6 +78,24 @@ def test_what_is_not_learned_stands_before_what_is(
     assert row.is_action[-lengths[2] :] == (True,) * lengths[2]
     alone = to_rows([(answers[0], True)], None) + to_rows([(answers[2], True)], None)
     assert loss_of([row], policy)[0] == pytest.approx(loss_of(alone, policy)[0], rel=1e-5)
+
+
+def test_replies_weigh_as_asked(answers: list[Example], policy: HuggingFacePolicy) -> None:
+    """Against the row taken as one answer: all of its tokens, then the answers alone."""
+    (row,) = to_rows([(answer, True) for answer in answers], None)
+    lengths = [len(answer.completion_ids) for answer in answers]
+    assert row.replies == row.example.length - len(answers[0].prompt.token_ids) - sum(lengths)
+    assert row.is_reply[lengths[0]]
+    assert not any(a and r for a, r in zip(row.is_action, row.is_reply, strict=True))
+    everything = alone_in_a_row(row.example)
+    all_loss, all_gradient = loss_of([everything], policy)
+    mine, mine_gradient = loss_of([row], policy)
+    found, gradient = loss_of([row], policy, reply_weight=0.3)
+    scale = everything.actions / row.actions
+    assert found == pytest.approx(mine + 0.3 * (all_loss * scale - mine), rel=1e-5)
+    expected = mine_gradient + 0.3 * (all_gradient * scale - mine_gradient)
+    torch.testing.assert_close(gradient, expected, atol=1e-5, rtol=1e-3)
+    assert (gradient - mine_gradient).abs().max() > 1e-3
 
 
 def test_nothing_learned_no_row(answers: list[Example]) -> None:

@@ -59,6 +59,17 @@ def test_refused(tmp_path: Path, walks: Path) -> None:
         SFTConfig(data="data", top_fraction=0.0)
 
 
+def test_replies_are_refused_where_there_are_none(
+    small_model: Path, walks: Path, tmp_path: Path
+) -> None:
+    output = str(tmp_path / "run")
+    config = config_for(walks, model=str(small_model), output=output, reply_weight=1.0)
+    with pytest.raises(ConfigError, match=r"reply_weight is 1.0 — expected 0 where no prompt goes"):
+        train_sft(config)
+    with pytest.raises(ConfigError, match=r"reply_weight is -1.0 — expected 0 or more"):
+        config_for(walks, reply_weight=-1.0)
+
+
 @pytest.mark.slow
 def test_it_does_what_it_is_asked_for(small_model: Path, crossing: World, tmp_path: Path) -> None:
     """From the north half walk on to the goal and half turn off into the pit."""

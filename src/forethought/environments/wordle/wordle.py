@@ -20,7 +20,8 @@ from forethought.environments.wordle.guessing import (
     expert_worth,
     return_bound,
 )
-from forethought.environments.wordle.marks import ALL_IN_PLACE, mark_table, shown
+from forethought.environments.wordle.known import known
+from forethought.environments.wordle.marks import ALL_IN_PLACE, Rules, mark_table, shown
 from forethought.environments.wordle.words import LETTERS, WordList, load_words, spelled
 from forethought.types import Measure, Observation
 
@@ -28,7 +29,11 @@ NOT_LISTED = "not in the list"
 DATA_SKILL: dict[WordList, float] = {"small": 0.314, "large": 0.373}
 """Mean return -4.12, that of the data behind Q-SFT's Table 2."""
 
-_MAX_TEXT = MAX_GUESSES * (len("> ") + 2 * LETTERS + 3 * LETTERS)
+Replies = Literal["marks", "known"]
+
+_MAX_REPLY = 100
+"""Marks, at most 26 letters, and five places."""
+_MAX_TEXT = MAX_GUESSES * (len("> ") + 2 * LETTERS + _MAX_REPLY)
 
 
 class Wordle(gymnasium.Env[str, np.int64]):
@@ -67,6 +72,8 @@ class Wordle(gymnasium.Env[str, np.int64]):
         rules: "official", or "reference" for LMRL-Gym's: marks ignore that a letter may
             occur twice, and before every guess the hidden word is drawn anew from those that
             agree with the marks so far (which changes no probability).
+        replies: "marks", of the last guess, or "known": behind them what all marks so far
+            say together, "b y b b g, not c n, has r, now any any any any e".
         render_mode: must be None; there is nothing to see.
 
     Version history:
@@ -78,14 +85,17 @@ class Wordle(gymnasium.Env[str, np.int64]):
     def __init__(
         self,
         words: WordList = "small",
-        rules: Literal["official", "reference"] = "official",
+        rules: Rules = "official",
+        replies: Replies = "marks",
         render_mode: None = None,
     ) -> None:
         require_option(words in ("small", "large"), "words", words, "small or large")
         require_option(rules in ("official", "reference"), "rules", rules, "official or reference")
+        require_option(replies in ("marks", "known"), "replies", replies, "marks or known")
         require_option(render_mode is None, "render_mode", render_mode, "None")
         self.words: WordList = words
-        self.rules: Literal["official", "reference"] = rules
+        self.rules: Rules = rules
+        self.replies: Replies = replies
         self.render_mode = render_mode
         self._list = load_words(words)
         self._numbers = {word: number for number, word in enumerate(self._list)}
@@ -93,11 +103,12 @@ class Wordle(gymnasium.Env[str, np.int64]):
         self._table = mark_table(words, rules)
         self.action_space = spaces.Discrete(len(self._list))
         self.observation_space = spaces.Text(
-            max_length=_MAX_TEXT, min_length=0, charset=string.ascii_lowercase + "-+=> \n"
+            max_length=_MAX_TEXT, min_length=0, charset=string.ascii_lowercase + ">, \n"
         )
         self._episode = Episode(MAX_GUESSES)
         self._hidden = 0
         self._turns: list[Turn] = []
+        self._guesses: list[tuple[str, int]] = []
         self._candidates = all_candidates(words)
         self._is_found = False
         self._not_listed = 0
@@ -146,7 +157,8 @@ class Wordle(gymnasium.Env[str, np.int64]):
         if self.rules == "reference":
             self._hidden = int(self.np_random.choice(self._candidates))
         code = int(self._table[guess, self._hidden])
-        self._turns.append(Turn(action, shown(code)))
+        self._guesses.append((self._list[guess], code))
+        self._turns.append(Turn(action, self._reply(code)))
         self._candidates = consistent(self._candidates, guess, code, self.words, self.rules)
         self._is_found = code == ALL_IN_PLACE
         return self._episode.record(
@@ -197,9 +209,13 @@ class Wordle(gymnasium.Env[str, np.int64]):
     def _text(self) -> str:
         return write_transcript(self._turns)
 
+    def _reply(self, code: int) -> str:
+        return shown(code) if self.replies == "marks" else f"{shown(code)}, {known(self._guesses)}"
+
     def _draw(self) -> None:
         self._hidden = int(self.np_random.integers(len(self._list)))
         self._turns = []
+        self._guesses = []
         self._candidates = all_candidates(self.words)
         self._is_found = False
         self._not_listed = 0
