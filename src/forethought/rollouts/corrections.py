@@ -34,6 +34,8 @@ def corrected(
         ConfigError: the episode takes another course here: it was played in another world, with
             other options or by other prompts.
     """
+    if not played.steps:
+        return
     told = with_history(prompter)
     observation = environment.restart(played.seed)
     past: list[Past] = []

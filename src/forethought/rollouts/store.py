@@ -82,12 +82,7 @@ def read_shards(source: Path) -> Iterator[Trajectory]:
     Raises:
         StorageError: there is no such file or folder, or a shard is refused (see `read_shard`).
     """
-    if source.is_file():
-        return stream_shard(source)
-    if not source.is_dir():
-        raise StorageError(f"{source}: got no such file or folder, expected one with trajectories")
-    paths = sorted(source.glob(f"*{SUFFIX}"))
-    return (trajectory for path in paths for trajectory in stream_shard(path))
+    return (trajectory for path in _shards_of(source) for trajectory in stream_shard(path))
 
 
 def find_shards(source: Path) -> list[Path]:
@@ -96,16 +91,20 @@ def find_shards(source: Path) -> list[Path]:
     Raises:
         StorageError: there is no such file or folder, or no shard in it.
     """
+    paths = _shards_of(source)
+    if not paths:
+        raise StorageError(
+            f"{source}: got a folder without shards (*{SUFFIX}), expected trajectories"
+        )
+    return paths
+
+
+def _shards_of(source: Path) -> list[Path]:
     if source.is_file():
         return [source]
     if not source.is_dir():
-        raise StorageError(f"{source}: got no such file or folder, expected a data set")
-    paths = sorted(source.glob(f"*{SUFFIX}"))
-    if not paths:
-        raise StorageError(
-            f"{source}: got a folder without shards (*{SUFFIX}), expected a data set"
-        )
-    return paths
+        raise StorageError(f"{source}: got no such file or folder, expected trajectories")
+    return sorted(source.glob(f"*{SUFFIX}"))
 
 
 def stream_shard(path: Path) -> Iterator[Trajectory]:

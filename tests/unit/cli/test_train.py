@@ -201,7 +201,7 @@ def test_what_is_no_run_cannot_be_resumed(
         ("--optimizer.learning-rat 3", "unknown flag --optimizer.learning-rat — did you mean --op"),
         ("--optimizer.learning-rate 3", "optimizer.learning_rate is 3.0 — expected above 0, at mo"),
         ("--seed -1", "seed is -1 — expected 0 to 2147483647"),
-        ("--data no/such", "no/such: got no such file or folder, expected one with trajectories"),
+        ("--data no/such", "no/such: got no such file or folder, expected trajectories"),
         ("--config no.yaml", "no.yaml: cannot be read: No such file or directory"),
     ],
 )
