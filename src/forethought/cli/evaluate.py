@@ -106,14 +106,17 @@ class Judged(NamedTuple):
     """None where it belongs to no run."""
 
 
-def judge(settings: Evaluate) -> Judged:
+def judge(settings: Evaluate, *, keep: bool = True) -> Judged:
     """Plays, and keeps what came of it in the run folder that it belongs to.
+
+    Args:
+        keep: False keeps nothing.
 
     Raises:
         ForethoughtError: a model, world or option that is not there; a full disk.
     """
     source = find_source(settings.run)
-    folder = _results_folder(source, settings)
+    folder = _results_folder(source, settings) if keep else None
     with nullcontext() if folder is None else folder.lock():
         evaluated = _play(source, settings)
         if folder is not None:

@@ -5,7 +5,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -125,16 +125,16 @@ def _forget_last_cell() -> None:
     gc.collect()
 
 
-def _judge(config: AnyConfig, episodes: int) -> Evaluation:
-    """As `forethought evaluate` does."""
+def _judge(config: AnyConfig, episodes: int, temperature: float) -> Evaluation:
+    """As `forethought evaluate` does; sampled episodes are not kept."""
     from forethought.cli.evaluate import Evaluate, judge
     from forethought.cli.models import find_source
     from forethought.evaluation.evaluate import EvaluationSettings
 
     longest = find_source(config.output).max_new_tokens
-    settings = EvaluationSettings(episodes)
+    settings = EvaluationSettings(episodes, temperature=temperature)
     if longest is not None:
-        settings = EvaluationSettings(episodes, max_new_tokens=longest)
+        settings = replace(settings, max_new_tokens=longest)
     judged = judge(
         Evaluate(
             run=config.output,
@@ -142,7 +142,8 @@ def _judge(config: AnyConfig, episodes: int) -> Evaluation:
             threads=config.compute.threads,
             environment=config.environment,
             prompt=config.prompt,
-        )
+        ),
+        keep=temperature == 0,
     )
     return judged.evaluation
 

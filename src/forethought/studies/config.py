@@ -78,18 +78,24 @@ class RowConfig:
 
 @dataclass(frozen=True)
 class JudgingConfig:
-    """A variant of the cells' world in which they are judged as well, without training in it."""
+    """How the cells are judged as well, without training for it: in a variant of their world, or
+    by sampled answers."""
 
     name: str
     """As the table calls it: letters, digits, `_`, `-` and `.`."""
 
-    options: tuple[str, ...]
+    options: tuple[str, ...] = ()
     """`KEY=VALUE`, each in place of the cell's own option of that key, if it has one."""
+
+    temperature: float = 0.0
+    """Of the answers; 0 takes the most likely token."""
 
     def __post_init__(self) -> None:
         is_name = _FOLDER_NAME.fullmatch(self.name) is not None
         require(is_name, "name", self.name, "letters, digits, _, - and .")
-        require(bool(self.options), "options", [], "one or more")
+        is_variant = bool(self.options) or self.temperature > 0
+        require(is_variant, "options", [], "one or more, or a temperature above 0")
+        require(self.temperature >= 0, "temperature", self.temperature, "0 or more")
         for option in self.options:
             require("=" in option, "options", option, "KEY=VALUE")
 

@@ -2,7 +2,7 @@
 
 <output>/<cell>/        the run
 <output>/<cell>.json    how far the study is with it
-<output>/<cell>.<variant>_<digest>.json   its evaluation in a variant of its world
+<output>/<cell>.<variant>_<digest>.json   its evaluation in a variant
 
 The run folder tells what was computed; it does not tell that the training has come to its
 end, what went wrong, and how long it took while nothing of that was logged.
@@ -122,9 +122,10 @@ def record_path(cell: Cell) -> Path:
 
 
 def also_path(cell: Cell, judging: JudgingConfig) -> Path:
-    """The evaluation of a cell in a variant of its world; other options, another file."""
+    """The evaluation of a cell in a variant; other options or another temperature, another file."""
     folder = cell.folder.path
-    digest = hashlib.sha256(json.dumps(judging.options).encode()).hexdigest()[:8]
+    content = (judging.options, judging.temperature)
+    digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:8]
     return folder.with_name(f"{folder.name}.{judging.name}_{digest}.json")
 
 
@@ -142,9 +143,11 @@ def _read_outcome(cell: Cell, plan: Plan) -> Outcome:
         state = State.MISSING if record.error is None else State.FAILED
         return _without_model(cell, plan, state, record.error)
     seconds = training_seconds(folder, record)
-    paths = [folder.evaluation_path, *(also_path(cell, judging) for judging in plan.also_judged)]
+    wanted = [(folder.evaluation_path, 0.0)]
+    wanted += [(also_path(cell, judging), judging.temperature) for judging in plan.also_judged]
     evaluation, *also = [
-        _evaluation(path, folder, plan.episodes) if record.is_trained else None for path in paths
+        _evaluation(path, folder, plan.episodes, temperature) if record.is_trained else None
+        for path, temperature in wanted
     ]
     if record.error is not None:
         state = State.FAILED
@@ -177,7 +180,9 @@ def training_seconds(folder: RunFolder, record: Record) -> float:
     return record.stopped(folder).seconds
 
 
-def _evaluation(path: Path, folder: RunFolder, episodes: int) -> Evaluation | None:
+def _evaluation(
+    path: Path, folder: RunFolder, episodes: int, temperature: float
+) -> Evaluation | None:
     """A stored evaluation, if it is the one that the study wants."""
     if not path.is_file():
         return None
@@ -188,5 +193,5 @@ def _evaluation(path: Path, folder: RunFolder, episodes: int) -> Evaluation | No
     checkpoints = list_checkpoints(folder.checkpoints_dir)
     start, stop = stored.seed_range
     is_newest = bool(checkpoints) and stored.checkpoint == checkpoints[-1].name
-    is_wanted = is_newest and stored.is_greedy and stop - start == episodes
-    return stored if is_wanted else None
+    is_so_long = stop - start == episodes
+    return stored if is_newest and is_so_long and stored.temperature == temperature else None

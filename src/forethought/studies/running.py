@@ -24,9 +24,10 @@ from forethought.studies.records import (
 
 Train = Callable[[AnyConfig, Literal["refuse", "resume"]], Path]
 """Trains from the beginning, or goes on; as `train_sft` and `train_ppo` do."""
-Judge = Callable[[AnyConfig, int], Evaluation]
-"""Plays so many held-out episodes of the config's world with the newest checkpoint of its run,
-and stores what came of it there if it is the run's own world; as `forethought evaluate` does."""
+Judge = Callable[[AnyConfig, int, float], Evaluation]
+"""Plays so many held-out episodes of the config's world with the newest checkpoint of its run, at
+this temperature, and stores what came of it there if it is the run's own world and the answers
+are greedy."""
 
 
 class Work(NamedTuple):
@@ -103,17 +104,18 @@ def _train(cell: Cell, plan: Plan, work: Work) -> None:
 
 
 def _judge(cell: Cell, plan: Plan, work: Work, title: str) -> None:
-    """In its own world and in the study's variants of it, where that is not done yet."""
+    """In its own world and in the study's variants, where that is not done yet."""
     outcome = read_outcome(cell, plan)
     if outcome.evaluation is None:
         work.say(f"{title}: judge on {plan.episodes} held-out episodes")
-        work.judge(cell.config, plan.episodes)
+        work.judge(cell.config, plan.episodes, 0.0)
     for judging, found in zip(plan.also_judged, outcome.also, strict=True):
         if found is None:
             work.say(f"{title}: judge on {plan.episodes} held-out episodes, {judging.name}")
             world = cell.config.environment
             variant = replace(world, options=judging.applied(world.options))
-            evaluation = work.judge(replace(cell.config, environment=variant), plan.episodes)
+            config = replace(cell.config, environment=variant)
+            evaluation = work.judge(config, plan.episodes, judging.temperature)
             write_text(also_path(cell, judging), evaluation.to_json())
 
 

@@ -1,7 +1,7 @@
 """Studies made by hand, and cells that are trained and judged in no time."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -96,11 +96,13 @@ class Workshop:
         (folder.checkpoints_dir / "step_1").mkdir()
         return folder.path
 
-    def judge(self, config: AnyConfig, episodes: int) -> Evaluation:
+    def judge(self, config: AnyConfig, episodes: int, temperature: float) -> Evaluation:
         options = config.environment.options
-        self.judged.append(" ".join((_called(config), *options)))
+        sampled = (f"at {temperature:g}",) if temperature else ()
+        self.judged.append(" ".join((_called(config), *options, *sampled)))
         found = evaluation(self.successes(config), episodes)
-        if not options:
+        found = replace(found, temperature=temperature)
+        if not options and not temperature:
             RunFolder(Path(config.output)).evaluation_path.write_text(found.to_json(), "utf-8")
         return found
 

@@ -71,6 +71,16 @@ def test_a_variant_of_the_world_is_judged_once_and_trains_nothing(plan: Plan) ->
     assert len(workshop.judged) == 3
 
 
+def test_sampled_answers_are_judged_beside_the_greedy_ones(plan: Plan) -> None:
+    workshop = Workshop()
+    told = "also_judged: [{name: sampled, temperature: 1}]\n"
+    outcomes = run_cells(make_plan(ONE_SEED + told), workshop.work)
+    assert workshop.judged[:2] == ["sft 0", "sft 0 at 1"]
+    temperatures = [[e and e.temperature for e in (o.evaluation, *o.also)] for o in outcomes]
+    assert temperatures == [[0.0, 1.0]] * 3
+    assert states(make_plan(ONE_SEED + told.replace("1", "0.5"))) == [State.TRAINED] * 3
+
+
 def test_other_options_under_the_same_name_are_judged_anew(plan: Plan) -> None:
     told = "also_judged: [{name: dark, options: [light=off]}]\n"
     run_cells(make_plan(ONE_SEED + told), Workshop().work)
@@ -178,10 +188,10 @@ def test_without_its_first_stage_a_row_is_left_out() -> None:
 
 def test_a_cell_that_cannot_be_judged_still_serves_the_next(plan: Plan) -> None:
     class Unjudging(Workshop):
-        def judge(self, config: AnyConfig, episodes: int) -> Evaluation:
+        def judge(self, config: AnyConfig, episodes: int, temperature: float) -> Evaluation:
             if not isinstance(config, PPOConfig):
                 raise DivergenceError("cannot be judged")
-            return super().judge(config, episodes)
+            return super().judge(config, episodes, temperature)
 
     outcomes = run_cells(plan, Unjudging().work)
     assert [o.state for o in outcomes] == [State.FAILED, State.FINISHED, State.FINISHED]
