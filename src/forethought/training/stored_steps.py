@@ -7,7 +7,7 @@ from pathlib import Path
 
 from forethought.config import SFTConfig
 from forethought.errors import ConfigError
-from forethought.prompts.wanted import tell_level
+from forethought.prompts.wanted import tell_levels
 from forethought.rollouts.store import read_shards
 from forethought.targets.levels import best_episodes, return_levels
 from forethought.targets.reward_map import returns_to_go
@@ -44,6 +44,6 @@ def stored_steps(config: SFTConfig, path: Path) -> Iterator[Step]:
 
 
 def _asked(trajectory: Trajectory, told: tuple[int, ...], levels: int) -> Iterator[Step]:
-    for step, level in zip(trajectory.steps, told, strict=True):
-        messages = tell_level(step.prompt.messages, level, levels)
+    for number, step in enumerate(trajectory.steps, start=1):
+        messages = tell_levels(step.prompt.messages, told[:number], levels)
         yield replace(step, prompt=replace(step.prompt, messages=messages))

@@ -1,15 +1,22 @@
 """Prompts that ask for a level of return: the same words where one learns and where one acts."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import pytest
 
 from forethought.config_parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError
 from forethought.prompts.contract import Past
-from forethought.prompts.wanted import tell_level
+from forethought.prompts.wanted import tell_levels
 from forethought.rollouts.world import open_world
 from forethought.types import Message
 
 NUMBER_LINE = EnvironmentConfig("NumberLine")
+
+
+def texts(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in messages]
 
 
 @pytest.mark.parametrize(
@@ -34,14 +41,40 @@ def test_told_as_learned(prompt: PromptConfig, line: str) -> None:
     level, levels = int(line.split()[3]), int(line.split()[5])
     stored = plain.messages(observation, past)  # type: ignore[call-arg]
     for messages in (stored, told):
-        retold = tell_level(messages, level, levels)
+        retold = tell_levels(messages, (level,), levels)
         assert [message.text for message in retold] == [message.text for message in told]
 
 
 def test_a_level_takes_the_place_of_another() -> None:
-    once = tell_level([Message("user", "a"), Message("user", "b\nc")], 1, 3)
+    once = tell_levels([Message("user", "a"), Message("user", "b\nc")], (1,), 3)
     assert [message.text for message in once] == ["a", "b\nc\nWanted return: level 1 of 3"]
-    assert tell_level(once, 3, 3)[-1].text == "b\nc\nWanted return: level 3 of 3"
+    assert tell_levels(once, (3,), 3)[-1].text == "b\nc\nWanted return: level 3 of 3"
+
+
+def test_a_conversation_keeps_what_it_asked_for() -> None:
+    first = (Message("system", "s"), Message("user", "a"))
+    answered = (*first, Message("assistant", "x"), Message("user", "b"))
+    before, now = tell_levels(first, (2,), 3), tell_levels(answered, (2, 1), 3)
+    assert [message.text for message in now] == [
+        "s",
+        "a\nWanted return: level 2 of 3",
+        "x",
+        "b\nWanted return: level 1 of 3",
+    ]
+    assert texts(now)[: len(before)] == texts(before)
+
+
+def test_an_episode_stays_one_sequence() -> None:
+    prompt = PromptConfig(format="action_only", return_levels=4)
+    world = open_world(EnvironmentConfig("Wordle"), prompt, default_image_size=64)
+    environment = world.factory()
+    prompts = [world.prompter.messages(environment.restart(0))]
+    for guess in ("about", "trade"):
+        environment.act(guess)
+        prompts.append(world.prompter.messages(environment.observation()))
+    for before, now in pairwise(prompts):
+        assert texts(now)[: len(before)] == texts(before)
+        assert now[-1].text.endswith("Wanted return: level 4 of 4")
 
 
 @pytest.mark.parametrize(
