@@ -158,7 +158,8 @@ class ComputeConfig:
     """Tokens, padding included, in one forward and backward pass; gradients accumulate."""
 
     precision: Literal["fp32", "bf16"] = "fp32"
-    """Of the forward pass; weights, log-probs and losses stay fp32."""
+    """Of the forward pass; weights, log-probs and losses stay fp32. `forethought doctor` says
+    whether this machine's processor has it."""
 
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: less memory, a third more time."""

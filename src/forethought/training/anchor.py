@@ -28,7 +28,7 @@ def reference_logprobs(
     temperature of the rollout; in the order of the samples."""
     found: list[list[float]] = [[] for _ in samples]
     policy.module.eval()
-    with torch.no_grad(), reference.in_place(), run.accelerator.autocast():
+    with torch.no_grad(), reference.in_place(), run.autocast():
         for rows in plan(samples, config.compute.micro_batch_tokens):
             tokens, _ = lay_out(samples, rows, policy.encoder, policy.device)
             scores: Scores = updater.module(tokens, temperature=config.rollout.temperature)

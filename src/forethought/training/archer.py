@@ -99,7 +99,7 @@ def look(answers: Answers, learner: Learner) -> States:
     critic = learner.models.critic
     assert critic is not None
     critic.trunk.without_dropout()
-    with learner.run.accelerator.autocast():
+    with learner.run.autocast():
         hidden_NH = critic.trunk.action_hidden(answers.part.tokens, answers.part.is_action_BT)
     return States(hidden_NH[answers.is_first_N].float(), hidden_NH[answers.is_last_N].float())
 
@@ -284,7 +284,7 @@ def actor_loss(weighted: Weighted, tokens: int, learner: Learner, total: Tensor)
     part, answers_N = answers.part, answers.of_tokens()
     counts_N = answers.is_known_U[answers_N]
     module = learner.models.policy.module.train()
-    with learner.run.accelerator.autocast():
+    with learner.run.autocast():
         scores = module(part.tokens)
     loss = advantage_weighted_loss(
         logprobs_N=scores.logprobs_BT[part.is_action_BT][counts_N],

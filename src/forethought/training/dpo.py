@@ -175,7 +175,7 @@ def ask_reference(pairs: Sequence[Pair], learner: Learner) -> Known:
     for indices in plan_pairs(samples, config.compute.micro_batch_tokens):
         chosen = [samples[index] for index in indices]
         layout = lay_out_pairs(chosen, policy.encoder, policy.device)
-        with torch.no_grad(), run.accelerator.autocast():
+        with torch.no_grad(), run.autocast():
             own: Scores = learner.updater.module(
                 layout.tokens, temperature=config.rollout.temperature
             )
@@ -267,7 +267,7 @@ def micro_losses(
     def part(indices: Sequence[int]) -> Tensor:
         chosen = [samples[index] for index in indices]
         layout = lay_out_pairs(chosen, policy.encoder, policy.device)
-        with run.accelerator.autocast():
+        with run.autocast():
             scores: Scores = updater.module(layout.tokens, temperature=config.rollout.temperature)
         winners, losers = answers_of(scores, layout)
         ranked = objective(winners, losers, config, reference_point)

@@ -166,7 +166,7 @@ def _hidden(part: Part, learner: Learner) -> Tensor:
     assert learner.models.values is not None
     trunk = learner.models.values.trunk
     trunk.without_dropout()
-    with learner.run.accelerator.autocast():
+    with learner.run.autocast():
         return trunk.action_hidden(part.tokens, part.is_action_BT)
 
 

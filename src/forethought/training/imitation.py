@@ -99,7 +99,7 @@ def imitate(
         replies: with their weight w; None: they are not learned.
     """
     module = policy.module.train()
-    with run.accelerator.autocast():
+    with run.autocast():
         scores = module(tokens)
     answered = _nats(scores.logprobs_BT, is_action_BT)
     totals[0] += answered.detach().cpu()

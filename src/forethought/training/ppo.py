@@ -222,7 +222,7 @@ def rescore(samples: Sequence[Sample], learner: Learner) -> tuple[list[Sample], 
     policy.module.eval()
     for rows in plan(samples, config.compute.micro_batch_tokens):
         tokens, old = lay_out(samples, rows, policy.encoder, policy.device)
-        with torch.no_grad(), run.accelerator.autocast():
+        with torch.no_grad(), run.autocast():
             scores: Scores = updater.module(tokens, temperature=config.rollout.temperature)
         result = policy_loss(scores, tokens, old, config)
         largest = max(largest, float(result.maximum_deviation))
@@ -291,7 +291,7 @@ def micro_losses(
 
     def part(rows: Rows) -> Tensor:
         tokens, old = lay_out(samples, rows, policy.encoder, policy.device)
-        with run.accelerator.autocast():
+        with run.autocast():
             scores: Scores = updater.module(
                 tokens,
                 temperature=config.rollout.temperature,

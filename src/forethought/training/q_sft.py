@@ -93,7 +93,7 @@ def learn_values(judged: Judged, known: int, learner: Learner, total: Tensor) ->
     assert learner.models.likelihood is not None
     module = learner.models.likelihood.module
     module.without_dropout()
-    with learner.run.accelerator.autocast():
+    with learner.run.autocast():
         logprobs_NV = module.action_logprobs(part.tokens, part.is_action_BT)
     result = likelihood_loss(
         logprobs_NV=logprobs_NV[is_known_N],

@@ -170,7 +170,7 @@ def see(episodes: Sequence[Episode], part: Part, learner: Learner) -> Seen:
     models, support = learner.models, learner.config.support
     assert models.target is not None
     models.behaviour.module.without_dropout()
-    with learner.run.accelerator.autocast():
+    with learner.run.autocast():
         behaviour_NV = models.behaviour.module.action_logprobs(part.tokens, part.is_action_BT)
         target_NV = models.target.module.action_logprobs(part.tokens, part.is_action_BT)
     never = models.behaviour.encoder.placeholder_ids

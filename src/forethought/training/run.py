@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ from forethought.runs.pairs import SUFFIX as PAIRS_SUFFIX
 from forethought.runs.pairs import PairPlace, write_pairs
 from forethought.runs.run_folder import RunFolder, write_text
 from forethought.training.optim import Updater
+from forethought.training.precision import autocast
 from forethought.training.state import (
     Progress,
     load_optimizer,
@@ -58,6 +59,8 @@ class Run:
     """Where to go on from, or None for a run that starts."""
     log: MetricsLog | None
     """Of the first process."""
+    recomputes: bool = False
+    """Whether the backward pass does parts of the forward pass again."""
 
     @property
     def process(self) -> int:
@@ -79,6 +82,10 @@ class Run:
         if self.checkpoint is None:
             return None
         return load_progress(self.checkpoint).among(self.processes)
+
+    def autocast(self) -> AbstractContextManager[None]:
+        """The precision of forward passes."""
+        return autocast(self.accelerator, recomputes=self.recomputes)
 
     def record(
         self, step: int, metrics: Sequence[Measure], timings: Sequence[Measure] = ()
@@ -237,7 +244,8 @@ def open_run(config: AnyConfig, existing: Existing) -> Generator[Run]:
                 if existing == "resume"
                 else MetricsLog.create(folder)
             )
-        yield Run(folder, accelerator, checkpoint, log)
+        recomputes = config.compute.gradient_checkpointing
+        yield Run(folder, accelerator, checkpoint, log, recomputes)
 
 
 def start_processes(config: ComputeConfig) -> Accelerator:
