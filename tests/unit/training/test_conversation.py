@@ -1,5 +1,6 @@
 """Conversations as rows: what is learned of them, and how many make a batch."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -7,12 +8,17 @@ import pytest
 import torch
 
 from forethought.config import SFTConfig
+from forethought.config_parts import EnvironmentConfig, PromptConfig
 from forethought.policies.batching import Example
 from forethought.policies.huggingface import HuggingFacePolicy, load_policy
+from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.store import write_shard
+from forethought.rollouts.world import open_world
+from forethought.runs.metrics import read_metrics
 from forethought.training.conversation import Row, lay_out_rows, to_rows
 from forethought.training.imitation import Replies, imitate
 from forethought.training.run import Run
-from forethought.training.sft import rows_in_a_batch
+from forethought.training.sft import rows_in_a_batch, train_sft
 from forethought.types import Message
 from tests.unit.training.offline_runs import OneProcess
 
@@ -96,6 +102,29 @@ def test_replies_weigh_as_asked(answers: list[Example], policy: HuggingFacePolic
     expected = mine_gradient + 0.3 * (all_gradient * scale - mine_gradient)
     torch.testing.assert_close(gradient, expected, atol=1e-5, rtol=1e-3)
     assert (gradient - mine_gradient).abs().max() > 1e-3
+
+
+def test_a_run_learns_the_replies(small_model: Path, tmp_path: Path) -> None:
+    prompt = PromptConfig(format="action_only")
+    wordle = EnvironmentConfig("Wordle", options=("replies=known",))
+    world = open_world(wordle, prompt, default_image_size=None)
+    games = play(world.id, world.factory(), world.prompter, expert_answer("action_only"), range(8))
+    write_shard(tmp_path / "games.parquet", list(games))
+    config = SFTConfig(
+        model=str(small_model),
+        output=str(tmp_path / "run"),
+        data=str(tmp_path / "games.parquet"),
+        reply_weight=1.0,
+        epochs=10.0,
+        batch_size=8,
+        environment=wordle,
+        prompt=prompt,
+    )
+    metrics = read_metrics(train_sft(config) / "metrics.jsonl")
+    first, *_, last = metrics.column("reply_loss").values
+    assert last < 0.8 * first
+    other = replace(config, output=str(tmp_path / "other"), reply_weight=0.0, epochs=1.0)
+    assert "reply_loss" not in read_metrics(train_sft(other) / "metrics.jsonl").names
 
 
 def test_nothing_learned_no_row(answers: list[Example]) -> None:
