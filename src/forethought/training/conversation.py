@@ -51,7 +51,6 @@ class RowBatch(NamedTuple):
 
     tokens: TokenBatch
     is_action_BT: Tensor
-    is_reply_BT: Tensor
     order: tuple[int, ...]
     """Which of the rows, in the order in which their actions stand."""
 
@@ -110,8 +109,15 @@ def lay_out_rows(
         tokens = build_batch([[rows[i].example for i in group] for group in plan], encoder)
         order = tuple(i for group in plan for i in group)
         is_action_BT = mark_in_window(tokens, [rows[i].is_action for i in order])
-        is_reply_BT = mark_in_window(tokens, [rows[i].is_reply for i in order])
-        batches.append(
-            RowBatch(tokens.to(device), is_action_BT.to(device), is_reply_BT.to(device), order)
-        )
+        batches.append(RowBatch(tokens.to(device), is_action_BT.to(device), order))
     return batches
+
+
+def mark_replies(batch: RowBatch, rows: Sequence[Row]) -> Tensor:
+    """Which tokens are the world's: bool, in the layout of `is_action_BT`.
+
+    Args:
+        rows: those that were laid out, all micro-batches'.
+    """
+    is_reply_BT = mark_in_window(batch.tokens, [rows[i].is_reply for i in batch.order])
+    return is_reply_BT.to(batch.is_action_BT.device)

@@ -11,7 +11,7 @@ from forethought.config_file import OfflineConfig
 from forethought.losses.cross_entropy import token_mean_cross_entropy
 from forethought.policies.batching import TokenBatch
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.training.conversation import Row, lay_out_rows
+from forethought.training.conversation import Row, lay_out_rows, mark_replies
 from forethought.training.episodes import Episode
 from forethought.training.optim import Updater
 from forethought.training.run import Run
@@ -25,6 +25,8 @@ class Replies(NamedTuple):
     """Bool."""
     weight: float
     """Of a token, beside one of an answer."""
+    total: Tensor
+    """A scalar to which their nats are added."""
 
 
 def learn_to_imitate(
@@ -48,19 +50,17 @@ def learn_to_imitate(
         replies weigh anything also theirs, nats per token.
     """
     actions, replies = sum(row.actions for row in rows), sum(row.replies for row in rows)
-    totals = torch.zeros(2)
+    total, replied = torch.zeros(()), torch.zeros(())
     mine = rows[run.process :: run.processes]
-    batches = lay_out_rows(mine, policy.encoder, policy.device, max_tokens)
     losses: list[Callable[[], Tensor]] = []
-    for tokens, is_action_BT, is_reply_BT, _ in batches:
-        told = Replies(is_reply_BT, reply_weight) if reply_weight else None
-        losses.append(partial(imitate, tokens, is_action_BT, actions, policy, run, totals, told))
+    for b in lay_out_rows(mine, policy.encoder, policy.device, max_tokens):
+        told = Replies(mark_replies(b, mine), reply_weight, replied) if reply_weight else None
+        losses.append(partial(imitate, b.tokens, b.is_action_BT, actions, policy, run, total, told))
     norm = updater.step(losses)
     policy.weights_changed()
-    answered, replied = (run.sum(totals) / actions).tolist()
-    measures = [Measure("loss", answered), Measure("gradient_norm", norm)]
+    measures = [Measure("loss", float(run.sum(total))), Measure("gradient_norm", norm)]
     if reply_weight:
-        measures.append(Measure("reply_loss", replied * actions / max(1, replies)))
+        measures.append(Measure("reply_loss", float(run.sum(replied)) / max(1, replies)))
     return measures
 
 
@@ -82,7 +82,7 @@ def imitate(
     actions: int,
     policy: HuggingFacePolicy,
     run: Run,
-    totals: Tensor,
+    total: Tensor,
     replies: Replies | None = None,
 ) -> Tensor:
     """This part's share of the cross-entropy of the answers (Q-SFT, Eq. 2), and of the replies.
@@ -95,18 +95,18 @@ def imitate(
     Args:
         is_action_BT: bool, [B, T]: the tokens of answers.
         actions: how many there are in the global batch, over all processes.
-        totals: nats of answers and of replies, [2], to which this part's are added.
+        total: a scalar to which the answers' share is added.
         replies: with their weight w; None: they are not learned.
     """
     module = policy.module.train()
     with run.autocast():
         scores = module(tokens)
     answered = _nats(scores.logprobs_BT, is_action_BT)
-    totals[0] += answered.detach().cpu()
+    total += answered.detach().cpu() / actions
     if replies is None or not replies.is_reply_BT.any():
         return answered / actions
     replied = _nats(scores.logprobs_BT, replies.is_reply_BT)
-    totals[1] += replied.detach().cpu()
+    replies.total.add_(replied.detach().cpu())
     return (answered + replies.weight * replied) / actions
 
 

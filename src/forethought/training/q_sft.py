@@ -63,7 +63,7 @@ def update(
     policy = models.behaviour
     parts = lay_out(mine, policy.encoder, policy.device, config.compute.micro_batch_tokens)
     losses: list[Callable[[], Tensor]] = []
-    imitated, valued = torch.zeros(2), torch.zeros(())
+    imitated, valued = torch.zeros(()), torch.zeros(())
     measures: list[Measure] = []
     if phase != "behaviour":
         look_up = read_returns if phase == "returns" else judge
@@ -80,7 +80,7 @@ def update(
     policy.weights_changed()
     if phase != "behaviour":
         models.follow(config.target_rate)
-    shown = {"behaviour": [imitated[0]], "joint": [valued, imitated[0]]}.get(phase, [valued])
+    shown = {"behaviour": [imitated], "joint": [valued, imitated]}.get(phase, [valued])
     names = {"behaviour": ["loss"], "joint": BOTH_LOSSES}.get(phase, ["likelihood_loss"])
     totals = run.sum(torch.stack(shown)).tolist()
     means = [Measure(name, total) for name, total in zip(names, totals, strict=True)]

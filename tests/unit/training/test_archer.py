@@ -179,7 +179,7 @@ def test_without_beta_the_policy_imitates(config: ArcherConfig) -> None:
     (part,) = lay_out(episodes, policy.encoder, policy.device, 4096)
     (weighted,), _ = weigh(mark_answers(episodes, [part], policy.device), learner)
     found = actor_loss(weighted, tokens, learner, torch.zeros(()))
-    expected = imitate(part.tokens, part.is_action_BT, tokens, policy, learner.run, torch.zeros(2))
+    expected = imitate(part.tokens, part.is_action_BT, tokens, policy, learner.run, torch.zeros(()))
     assert found.item() == pytest.approx(expected.item())
 
 

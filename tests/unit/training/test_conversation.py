@@ -15,7 +15,7 @@ from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import open_world
 from forethought.runs.metrics import read_metrics
-from forethought.training.conversation import Row, lay_out_rows, to_rows
+from forethought.training.conversation import Row, lay_out_rows, mark_replies, to_rows
 from forethought.training.imitation import Replies, imitate
 from forethought.training.run import Run
 from forethought.training.sft import rows_in_a_batch, train_sft
@@ -49,8 +49,10 @@ def loss_of(
     policy.module.zero_grad()
     loss = torch.zeros(())
     for batch in lay_out_rows(rows, policy.encoder, policy.device, 4096):
-        told = Replies(batch.is_reply_BT, reply_weight) if reply_weight else None
-        part = imitate(batch.tokens, batch.is_action_BT, actions, policy, run, torch.zeros(2), told)
+        told = Replies(mark_replies(batch, rows), reply_weight, torch.zeros(()))
+        replies = told if reply_weight else None
+        tokens, is_action_BT, _ = batch
+        part = imitate(tokens, is_action_BT, actions, policy, run, torch.zeros(()), replies)
         part.backward()
         loss += part.detach()
     (gradient,) = (p.grad for n, p in policy.module.named_parameters() if "embed_tokens" in n)

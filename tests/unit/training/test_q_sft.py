@@ -144,6 +144,7 @@ def test_two_phases(q_sft_config: QSFTConfig) -> None:
     run = train_q_sft(replace(q_sft_config, **changes))  # type: ignore[arg-type]
     log = read_metrics(run / "metrics.jsonl")
     assert log.column("loss").steps.tolist() == [1]
+    assert 0.1 < log.column("loss").values[0] < 10  # nats per token, not of the whole batch
     assert log.column("likelihood_loss").steps.tolist() == [2, 3]
     assert same(weights(run, 2, BEHAVIOUR), weights(run, 3, BEHAVIOUR))
     assert not same(weights(run, 2, LIKELIHOOD), weights(run, 3, LIKELIHOOD))
