@@ -90,6 +90,8 @@ def main() -> None:
         for number, step in enumerate(trajectory.steps[1:], start=2):
             left = candidates_of(step)
             others = np.setdiff1d(all_candidates("small"), left)
+            if not len(others):
+                continue  # Nothing was told yet: the guess before was no word.
             pair = words[randomness.choice(left)], words[randomness.choice(others)]
             found[number].append(compare(policy, step, pair))
     print(f"{'guess':>5} {'states':>7}  " + "  ".join(NUMBERS))

@@ -93,9 +93,9 @@ class JudgingConfig:
     def __post_init__(self) -> None:
         is_name = _FOLDER_NAME.fullmatch(self.name) is not None
         require(is_name, "name", self.name, "letters, digits, _, - and .")
+        require(self.temperature >= 0, "temperature", self.temperature, "0 or more")
         is_variant = bool(self.options) or self.temperature > 0
         require(is_variant, "options", [], "one or more, or a temperature above 0")
-        require(self.temperature >= 0, "temperature", self.temperature, "0 or more")
         for option in self.options:
             require("=" in option, "options", option, "KEY=VALUE")
 
