@@ -22,10 +22,9 @@ from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import open_world
 from forethought.training.episodes import Episode
-from forethought.training.offline import load_offline
 from forethought.training.optim import Updater
 from forethought.training.q_sft import update
-from forethought.training.q_sft_models import Learner, Phase, start_q_sft
+from forethought.training.q_sft_models import Learner, Phase, start_learner
 from forethought.training.run import Run, open_run
 
 BATCH = 32
@@ -85,11 +84,10 @@ def _measure(config: QSFTConfig, run: Run, pairs: int) -> BenchmarkResult:
 
 
 def _begun(phase: Phase, config: QSFTConfig, run: Run) -> _Trained:
-    world, models = start_q_sft(config, run)
-    data = load_offline(config, world, models.behaviour)
-    models.begin(phase)
-    updater = run.make_updater(models, config.optimizer, total_steps=1000)
-    return _Trained(phase, updater, Learner(models, data, config, run))
+    learner = start_learner(config, run)
+    learner.models.begin(phase)
+    updater = run.make_updater(learner.models, config.optimizer, total_steps=1000)
+    return _Trained(phase, updater, learner)
 
 
 def _speed(trained: _Trained, batch: Sequence[Episode]) -> float:

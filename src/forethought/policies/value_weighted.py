@@ -9,42 +9,15 @@ from torch import Tensor, nn
 
 from forethought.config_ilql import ValueActingConfig
 from forethought.errors import PolicyError
-from forethought.losses.support import support_mask
-from forethought.policies.actor_critic import RULED_OUT, ActorCritic
+from forethought.policies.actor_critic import ActorCritic
 from forethought.policies.huggingface import load_policy
 from forethought.policies.loading import BEHAVIOUR
 from forethought.policies.value_heads import HEADS_FILE, ValueHeads, ValueModel, load_value_model
-from forethought.policies.weighted import WeightedPolicy
+from forethought.policies.weighted import Look, WeightedPolicy, tilted
 
 VALUES = "values"
 """Folder of the value model, beside π_φ's, inside a saved model."""
 SETTINGS_FILE = "value_weighted.json"
-
-
-def value_weighted_logits(
-    *, behaviour_logits_BV: Tensor, q_BV: Tensor, acting: ValueActingConfig
-) -> Tensor:
-    """Logits of the acting policy.
-
-        log π^(a|s) = log π_φ(a|s) + β min(Q1, Q2)(s, a) + constant
-
-    Snell et al. 2023, Sec. 4: exp(β (Q - V)), in which V(s) is the same for all tokens of a
-    state and so part of the constant. β = 0 is π_φ. What a nucleus leaves out gets -1e9.
-
-    Args:
-        behaviour_logits_BV: of π_φ, fp32; a constant per row does not count.
-        q_BV: the lower of both, in units of return, fp32.
-
-    Returns:
-        [B, V], fp32.
-    """
-    logits_BV = torch.log_softmax(behaviour_logits_BV, -1) + acting.beta * q_BV
-    if acting.top_p < 1:
-        kept_BV = support_mask(
-            logprobs_NV=torch.log_softmax(logits_BV, -1), top_p=acting.top_p, min_probability=0.0
-        )
-        logits_BV = logits_BV.masked_fill(~kept_BV, RULED_OUT)
-    return logits_BV
 
 
 class _Lower(nn.Module):
@@ -70,8 +43,27 @@ def reads_values(values: ValueModel) -> ActorCritic:
     return ActorCritic(model, None)
 
 
-def _weigh(behaviour_BV: Tensor, q_BV: Tensor, acting: ValueActingConfig) -> Tensor:
-    return value_weighted_logits(behaviour_logits_BV=behaviour_BV, q_BV=q_BV, acting=acting)
+def weigh_by_values(
+    behaviour_BV: Tensor, q_BV: Tensor, look: Look, acting: ValueActingConfig
+) -> Tensor:
+    """Logits of the acting policy.
+
+        log π^(a|s) = log π_φ(a|s) + β min(Q1, Q2)(s, a) + constant
+
+    Snell et al. 2023, Sec. 4: exp(β (Q - V)), in which V(s) is the same for all tokens of a
+    state and so part of the constant.
+
+    Args:
+        behaviour_BV: logits of π_φ; a constant per row does not count.
+        q_BV: the lower of both, in units of return, fp32.
+        look: not used: Q is said before the token.
+        acting: β and the nucleus.
+
+    Returns:
+        [B, V], fp32.
+    """
+    logprobs_BV = torch.log_softmax(behaviour_BV, -1)
+    return tilted(logprobs_BV, q_BV, beta=acting.beta, top_p=acting.top_p)
 
 
 def save_acting(folder: Path, acting: ValueActingConfig) -> None:
@@ -106,4 +98,4 @@ def load_value_weighted(folder: Path, *, slots: int) -> WeightedPolicy[ValueActi
     acting = load_settings(folder)
     behaviour = load_policy(str(folder / BEHAVIOUR), slots=slots)
     values = reads_values(load_value_model(folder / VALUES, behaviour))
-    return WeightedPolicy(behaviour, values, acting, weigh=_weigh, slots=slots)
+    return WeightedPolicy(behaviour, values, acting, weigh=weigh_by_values, slots=slots)

@@ -1,20 +1,48 @@
 """A behaviour policy, weighted by a second model that says what each token is worth."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Generic, TypeVar
 
+import torch
 from torch import Tensor
 
-from forethought.policies.actor_critic import ActorCritic
+from forethought.losses.support import support_mask
+from forethought.policies.actor_critic import RULED_OUT, ActorCritic
 from forethought.policies.contract import GenerationRequest, GenerationResult
-from forethought.policies.decoding import DecodeLoop
+from forethought.policies.decoding import DecodeLoop, Peek
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.types import Message, Prompt
 
 ActingT = TypeVar("ActingT")
-Weigh = Callable[[Tensor, Tensor, ActingT], Tensor]
-"""From the behaviour's logits and the second model's, both [B, V], and how to act, to the
-logits that are drawn from."""
+Look = Callable[[Tensor], Tensor]
+"""From a token for each row, [B], to the second model's logits behind it, [B, V]."""
+Weigh = Callable[[Tensor, Tensor, Look, ActingT], Tensor]
+"""From the behaviour's logits and the second model's, both [B, V], what the latter would say
+next, and how to act, to the logits that are drawn from."""
+
+
+def tilted(logprobs_BV: Tensor, worth_BV: Tensor, *, beta: float, top_p: float) -> Tensor:
+    """Logits of a policy that prefers what is worth more.
+
+        log π^(a|s) = log π_φ(a|s) + β w(a|s) + constant
+
+    Args:
+        logprobs_BV: of π_φ, nats, fp32.
+        worth_BV: w, fp32; what is the same for all tokens of a row does not count.
+        beta: 0 is π_φ.
+        top_p: nucleus that is kept; what it leaves out gets -1e9.
+
+    Returns:
+        [B, V], fp32.
+    """
+    logits_BV = logprobs_BV + beta * worth_BV
+    if top_p == 1:
+        return logits_BV
+    kept_BV = support_mask(
+        logprobs_NV=torch.log_softmax(logits_BV, -1), top_p=top_p, min_probability=0.0
+    )
+    return logits_BV.masked_fill(~kept_BV, RULED_OUT)
 
 
 class WeightedPolicy(Generic[ActingT]):
@@ -93,6 +121,6 @@ class WeightedPolicy(Generic[ActingT]):
     def advance(self) -> list[GenerationResult]:
         return [] if self._loop is None else self._loop.advance()
 
-    def _mix(self, logits: Sequence[Tensor]) -> Tensor:
+    def _mix(self, logits: Sequence[Tensor], peek: Peek) -> Tensor:
         behaviour_BV, worth_BV = logits
-        return self._weigh(behaviour_BV, worth_BV, self._acting)
+        return self._weigh(behaviour_BV, worth_BV, partial(peek, 1), self._acting)

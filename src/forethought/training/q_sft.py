@@ -16,10 +16,9 @@ from forethought.config_q_sft import QSFTConfig
 from forethought.losses.q_sft import likelihood_loss
 from forethought.training.episodes import Episode, lay_out
 from forethought.training.imitation import imitate
-from forethought.training.offline import load_offline
 from forethought.training.optim import Updater
 from forethought.training.phases import Phases, Stage, run_phases, stages_of
-from forethought.training.q_sft_models import Learner, Phase, start_q_sft
+from forethought.training.q_sft_models import Learner, Phase, start_learner
 from forethought.training.q_sft_targets import Judged, judge, read_returns
 from forethought.training.run import Existing, open_run
 from forethought.types import Measure
@@ -34,11 +33,10 @@ def train_q_sft(config: QSFTConfig, *, existing: Existing = "refuse") -> Path:
         ForethoughtError: whatever a person can mend: settings, model, data, disk.
     """
     with open_run(config, existing) as run:
-        world, models = start_q_sft(config, run)
-        data = load_offline(config, world, models.behaviour)
-        learner = Learner(models, data, config, run)
+        learner = start_learner(config, run)
+        models, episodes = learner.models, learner.data.episodes
         phases = Phases("q-sft", models, models.begin, partial(update, learner=learner))
-        run_phases(phases, plan_stages(config, len(data.episodes)), data.episodes, config, run)
+        run_phases(phases, plan_stages(config, len(episodes)), episodes, config, run)
         return run.folder.path
 
 

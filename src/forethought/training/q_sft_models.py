@@ -17,9 +17,8 @@ from forethought.policies.reweighted import (
     twin_again,
     twin_of,
 )
-from forethought.rollouts.world import World
 from forethought.runs.sources import MODEL_DIR
-from forethought.training.offline import OfflineData
+from forethought.training.offline import OfflineData, load_offline
 from forethought.training.run import Run
 from forethought.training.start import start
 
@@ -98,16 +97,18 @@ class Learner(NamedTuple):
     run: Run
 
 
-def start_q_sft(config: QSFTConfig, run: Run) -> tuple[World, QSFTModels]:
-    """Opens the world and makes the models: from the run's checkpoint where it goes on.
+def start_learner(config: QSFTConfig, run: Run) -> Learner:
+    """Opens the world and the data, and makes the models: from the run's checkpoint where it
+    goes on.
 
     Raises:
-        ForethoughtError: a world, option, model or checkpoint that is not there.
+        ForethoughtError: a world, option, model, checkpoint or data set that is not there.
     """
     world, behaviour = start(config, run, slots=1, critic=False)
-    models = QSFTModels(behaviour, Settings(config.acting, config.support))
+    data = load_offline(config, world, behaviour)
+    models = QSFTModels(behaviour, Settings(config.acting, config.support, data.dummy))
     if run.checkpoint is not None and (run.checkpoint / MODEL_DIR / LIKELIHOOD).is_dir():
         folder = run.checkpoint / MODEL_DIR
         models.likelihood = load_twin(folder / LIKELIHOOD, behaviour)
         models.target = load_twin(folder / TARGET, behaviour)
-    return world, models
+    return Learner(models, data, config, run)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
-from forethought.config_q_sft import ActingConfig, SupportConfig
+from forethought.config_q_sft import ActingConfig, Extraction, SupportConfig
 from forethought.errors import PolicyError
 from forethought.policies.actor_critic import ActorCritic
 from forethought.policies.contract import GenerationRequest, GenerationResult, Policy
@@ -24,8 +25,8 @@ from forethought.policies.reweighted import (
     load_reweighted,
     load_twin,
     reweighted,
-    reweighted_logits,
     twin_of,
+    weigh_by_likelihood,
 )
 from forethought.policies.tiny import TinySize, make_tiny
 from forethought.types import Message, Prompt
@@ -75,26 +76,80 @@ SMALL = TinySize(hidden_size=32, intermediate_size=64, layers=2, heads=2, vision
     ],
 )
 def test_what_acts(acting: ActingConfig, support: SupportConfig, weights: list[float]) -> None:
-    logits = reweighted_logits(
-        behaviour_logprobs_BV=torch.tensor([BEHAVIOUR_P]).log(),
-        likelihood_logprobs_BV=torch.tensor([LIKELIHOOD_P]).log(),
-        acting=acting,
-        support=support,
-    )
-    expected = [weight / sum(weights) for weight in weights]
-    assert torch.softmax(logits, -1)[0].tolist() == pytest.approx(expected)
+    assert acts(BEHAVIOUR_P, LIKELIHOOD_P, acting, support) == pytest.approx(normalised(weights))
 
 
 def test_a_ratio_above_one_counts_as_one() -> None:
-    logits = reweighted_logits(
-        behaviour_logprobs_BV=torch.tensor([[0.9, 0.1]]).log(),
-        likelihood_logprobs_BV=torch.tensor([[0.45, 0.5]]).log(),
-        acting=ActingConfig(beta=3.0),
-        support=SupportConfig(),
+    found = acts([0.9, 0.1, 0.0], [0.45, 0.5, 0.0], ActingConfig(beta=3.0), SupportConfig())
+    assert found == pytest.approx(normalised([0.9 * exp(1.5), 0.1 * exp(3.0), 0.0]))
+
+
+def acts(
+    behaviour: list[float], likelihood: list[float], acting: ActingConfig, support: SupportConfig
+) -> list[float]:
+    """Probabilities of three tokens, and of the one that is left over."""
+    likelihood_1V = torch.tensor([[*likelihood, 1 - sum(likelihood)]])
+    logits_1V = weigh_by_likelihood(
+        torch.tensor([[*behaviour, 0.0]]).log(),
+        likelihood_1V.log(),
+        look_nowhere,
+        acting,
+        support=support,
+        dummy=None,
+        ends=torch.tensor([3]),
     )
-    weights = [0.9 * exp(1.5), 0.1 * exp(3.0)]
-    expected = [weight / sum(weights) for weight in weights]
-    assert torch.softmax(logits, -1)[0].tolist() == pytest.approx(expected)
+    return torch.softmax(logits_1V, -1)[0, :3].tolist()
+
+
+def normalised(weights: list[float]) -> list[float]:
+    return [weight / sum(weights) for weight in weights]
+
+
+# What the dummy (3) has behind each token, by row.
+BEHIND = {0: [0.9, 0.2, 0.5], 1: [0.3, 0.5, 0.5], 2: [0.5, 0.5, 0.5], 3: [0.5, 0.5, 0.5]}
+
+
+def look(ids_B: Tensor) -> Tensor:
+    dummies = [BEHIND[token][row] for row, token in enumerate(ids_B.tolist())]
+    return torch.tensor([[0.0, 1 - dummy, 0.0, dummy] for dummy in dummies]).log()
+
+
+def look_nowhere(ids_B: Tensor) -> Tensor:
+    raise AssertionError("nothing is to be asked")
+
+
+def test_a_look_ahead() -> None:
+    """Row 0 chooses between the worth 0.1 and 0.7 of what follows; in row 1 token 0, which leads
+    to 0.8, may also be left for the end (2), whose ratio is 0.06 / 0.1; row 2 has no choice, and
+    so nobody is asked: 0.45 / 0.9995."""
+    behaviour_BV = torch.tensor([[0.6, 0.4, 0, 0], [0.9, 0, 0.1, 0], [0.9995, 5e-4, 0, 0]])
+    likelihood_BV = torch.tensor([[0.3, 0.3, 0, 0.4], [0.2, 0, 0.06, 0.74], [0.45, 0, 0, 0.55]])
+    logits_BV = weigh_by_likelihood(
+        behaviour_BV.log(),
+        likelihood_BV.log(),
+        look,
+        ActingConfig(beta=2.0, extraction="lookahead"),
+        support=SupportConfig(),
+        dummy=3,
+        ends=torch.tensor([2]),
+    )
+    expected = [
+        [0.6 * exp(0.2), 0.4 * exp(1.4), 0.0, 0.0],
+        [0.9 * exp(1.6), 0.0, 0.1 * exp(1.2), 0.0],
+        [0.9995 * exp(0.9 / 0.9995), 5e-4, 0.0, 0.0],
+    ]
+    for row, weights in zip(torch.softmax(logits_BV, -1).tolist(), expected, strict=True):
+        assert row == pytest.approx(normalised(weights), abs=1e-6)
+
+
+def test_no_look_ahead_without_a_dummy() -> None:
+    ahead = ActingConfig(beta=2.0, extraction="lookahead")
+    with pytest.raises(PolicyError, match=r"'lookahead', but .* leftover spread — expected ratio"):
+        acts(BEHAVIOUR_P, LIKELIHOOD_P, ahead, SupportConfig())
+    # β = 0 asks for no value.
+    assert acts(BEHAVIOUR_P, LIKELIHOOD_P, replace(ahead, beta=0.0), SupportConfig()) == (
+        pytest.approx(BEHAVIOUR_P)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +188,7 @@ def test_beta_zero_is_the_behaviour_policy(
     pair: tuple[HuggingFacePolicy, Twin], temperature: float
 ) -> None:
     behaviour, likelihood = pair
-    settings = Settings(ActingConfig(beta=0.0), SupportConfig())
+    settings = Settings(ActingConfig(beta=0.0), SupportConfig(), dummy=None)
     policy = reweighted(behaviour, likelihood, settings, slots=4)
     prompts = prompts_of(behaviour)
     expected = answers(behaviour, prompts, temperature)
@@ -143,24 +198,33 @@ def test_beta_zero_is_the_behaviour_policy(
         assert one.completion.logprobs == pytest.approx(other.completion.logprobs, abs=1e-5)
 
 
+@pytest.mark.parametrize("extraction", ["ratio", "lookahead"])
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 def test_sampled_log_probs_equal_fresh_forward_passes(
-    pair: tuple[HuggingFacePolicy, Twin], temperature: float
+    pair: tuple[HuggingFacePolicy, Twin], temperature: float, extraction: Extraction
 ) -> None:
     """Through both caches, row by row, against each prefix by itself."""
     behaviour, likelihood = pair
-    settings = Settings(ActingConfig(beta=6.0), SupportConfig())
+    acting = ActingConfig(beta=6.0, extraction=extraction)
+    settings = Settings(acting, SupportConfig(min_probability=0.02), dummy=behaviour.encoder.pad_id)
     policy = reweighted(behaviour, likelihood, settings, slots=4)
     prompts = prompts_of(behaviour)
     for prompt, result in zip(prompts, answers(policy, prompts, temperature), strict=True):
         ids = result.completion.token_ids
         for place, token in enumerate(ids):
             prefix = (*prompt.token_ids, *ids[:place])
-            logits = reweighted_logits(
-                behaviour_logprobs_BV=fresh(behaviour.module, prefix),
-                likelihood_logprobs_BV=fresh(likelihood.module, prefix),
-                acting=settings.acting,
+
+            def look_afresh(ids_B: Tensor, prefix: tuple[int, ...] = prefix) -> Tensor:
+                return fresh(likelihood.module, (*prefix, int(ids_B[0])))
+
+            logits = weigh_by_likelihood(
+                fresh(behaviour.module, prefix),
+                fresh(likelihood.module, prefix),
+                look_afresh,
+                acting,
                 support=settings.support,
+                dummy=settings.dummy,
+                ends=torch.tensor(sorted(behaviour.encoder.stop_ids)),
             )
             expected = torch.log_softmax(logits / temperature, -1)[0, token]
             assert result.completion.logprobs[place] == pytest.approx(float(expected), abs=1e-3)
@@ -175,7 +239,10 @@ def fresh(module: ActorCritic, ids: tuple[int, ...]) -> torch.Tensor:
 def test_more_beta_more_worth(pair: tuple[HuggingFacePolicy, Twin]) -> None:
     behaviour, likelihood = pair
     policy = reweighted(
-        behaviour, likelihood, Settings(ActingConfig(beta=0.0), SupportConfig()), slots=4
+        behaviour,
+        likelihood,
+        Settings(ActingConfig(beta=0.0), SupportConfig(), dummy=None),
+        slots=4,
     )
     prompts = prompts_of(behaviour)
     mild = answers(policy, prompts, 0.0)
@@ -202,7 +269,7 @@ def test_a_twin_shares_what_is_not_trained(pair: tuple[HuggingFacePolicy, Twin])
 
 def test_saved_and_loaded(pair: tuple[HuggingFacePolicy, Twin], tmp_path: Path) -> None:
     behaviour, likelihood = pair
-    settings = Settings(ActingConfig(beta=6.0), SupportConfig(floor=0.01))
+    settings = Settings(ActingConfig(beta=6.0), SupportConfig(floor=0.01), dummy=7)
     assert not is_reweighted(tmp_path)
     behaviour.save(tmp_path / BEHAVIOUR)
     settings.save(tmp_path)
@@ -212,6 +279,7 @@ def test_saved_and_loaded(pair: tuple[HuggingFacePolicy, Twin], tmp_path: Path) 
     likelihood.save(tmp_path / LIKELIHOOD, behaviour)
     assert is_reweighted(tmp_path)
     loaded = load_reweighted(tmp_path, slots=4)
+    assert Settings.load(tmp_path) == settings
     assert loaded.acting == settings.acting
     policy = reweighted(behaviour, likelihood, settings, slots=4)
     prompts = prompts_of(behaviour)

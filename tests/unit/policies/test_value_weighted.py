@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 
 from forethought.config_ilql import ValueActingConfig
 from forethought.errors import PolicyError
@@ -22,7 +23,7 @@ from forethought.policies.value_weighted import (
     load_value_weighted,
     reads_values,
     save_acting,
-    value_weighted_logits,
+    weigh_by_values,
 )
 from forethought.types import Message, Prompt
 
@@ -42,13 +43,14 @@ SMALL = TinySize(hidden_size=32, intermediate_size=64, layers=2, heads=2, vision
     ],
 )
 def test_what_acts(acting: ValueActingConfig, weights: list[float]) -> None:
-    logits = value_weighted_logits(
-        behaviour_logits_BV=torch.tensor([[0.5, 0.4, 0.1]]).log() + 3.0,
-        q_BV=torch.tensor([[-1.0, 0.5, 2.0]]),
-        acting=acting,
-    )
+    behaviour_1V = torch.tensor([[0.5, 0.4, 0.1]]).log() + 3.0
+    logits = weigh_by_values(behaviour_1V, torch.tensor([[-1.0, 0.5, 2.0]]), look_nowhere, acting)
     expected = [weight / sum(weights) for weight in weights]
     assert torch.softmax(logits, -1)[0].tolist() == pytest.approx(expected)
+
+
+def look_nowhere(ids_B: Tensor) -> Tensor:
+    raise AssertionError("Q is said before the token")
 
 
 def make_pair() -> tuple[HuggingFacePolicy, ValueModel]:
@@ -115,9 +117,8 @@ def test_sampled_log_probs_equal_fresh_forward_passes(saved: Path, temperature: 
             with torch.no_grad():
                 first, second, _ = values.value_head(values.trunk.last_hidden()[:, -1])
             q_BV = values.trunk.speakable(torch.minimum(first, second))
-            logits = value_weighted_logits(
-                behaviour_logits_BV=fresh(behaviour.module, prefix), q_BV=q_BV, acting=policy.acting
-            )
+            own_BV = fresh(behaviour.module, prefix)
+            logits = weigh_by_values(own_BV, q_BV, look_nowhere, policy.acting)
             expected = torch.log_softmax(logits / temperature, -1)[0, token]
             assert result.completion.logprobs[place] == pytest.approx(float(expected), abs=1e-3)
             spread.append(float(q_BV[q_BV > -1e8].std()))
