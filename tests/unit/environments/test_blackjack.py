@@ -1,9 +1,11 @@
 """Blackjack with a stacked deck: every way a game can end."""
 
+import numpy as np
 import pytest
 
 from forethought.environments.cards.blackjack import LIMIT_STEPS, Blackjack
 from forethought.environments.cards.deck import ACE, KING, TEN, Card
+from forethought.errors import ConfigError
 
 A, T, K = ACE, TEN, KING
 
@@ -121,6 +123,21 @@ def test_the_expert_says_what_it_sees(
 ) -> None:
     world = stacked(monkeypatch, ranks)
     assert world.expert() == (action, (("thoughts", f'"{thoughts}"'),))
+
+
+def test_the_data_policy_stands_out_of_habit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 20 as with 13; what it says that it has is true."""
+    for own in (3, K):
+        world = stacked(monkeypatch, [8, K, T, own])
+        player = world.data_policy(0.3, np.random.default_rng(0))
+        answers = [player() for _ in range(1000)]
+        stands = sum(answer.action == "stand" for answer in answers)
+        assert 0.26 < stands / 1000 < 0.34
+        for answer in answers[:9]:
+            said = world.expert().fields[0][1].replace("stand", "?").replace("hit", "?")
+            assert answer.fields[0][1].replace(answer.action, "?") == said
+    with pytest.raises(ConfigError, match="skill is"):
+        world.data_policy(1.1, np.random.default_rng(0))
 
 
 def test_reference_shows_no_ten_and_hides_the_fifth_card(monkeypatch: pytest.MonkeyPatch) -> None:

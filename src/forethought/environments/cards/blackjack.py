@@ -18,7 +18,7 @@ from forethought.environments.cards.dynamic_programming import (
     best_choice,
     game_chances,
 )
-from forethought.environments.contract import Advice, Ceiling, Transition
+from forethought.environments.contract import Advice, Ceiling, DataPlayer, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.options import is_flag, is_whole_number, require_option
 from forethought.types import Image, Measure, Observation
@@ -31,6 +31,8 @@ LIMIT_STEPS = 20
 """No game of valid actions is longer: 19 hits can make 21 aces of two, the 20th busts."""
 
 NATURAL_REWARD = 1.5
+DATA_SKILL = 0.15
+"""How often the data policy stands; there are no published data to be like."""
 OFF_CANVAS = 4
 """Index of the player's card that the public repository draws outside the picture."""
 
@@ -160,8 +162,26 @@ class Blackjack(gymnasium.Env[Image, np.int64]):
 
     def expert(self) -> Advice:
         self._episode.require_open()
+        hand = hand_of(self._player)
+        return self._thinking(best_choice(hand, self._dealer[0].points, "wins").action)
+
+    @property
+    def data_skill(self) -> float:
+        return DATA_SKILL
+
+    def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPlayer:
+        """Reads the cards as the expert does, and stands with probability `skill` whatever they
+        are: a habit, so that what it does often is not what is good."""
+        require_option(0 <= skill <= 1, "skill", skill, "0 (always hits) to 1 (always stands)")
+
+        def answer() -> Advice:
+            self._episode.require_open()
+            return self._thinking("stand" if randomness.random() < skill else "hit")
+
+        return answer
+
+    def _thinking(self, action: str) -> Advice:
         hand, shown = hand_of(self._player), self._dealer[0]
-        action = best_choice(hand, shown.points, "wins").action
         points = f"soft {hand.total}" if hand.is_soft else str(hand.total)
         cards = ", ".join(_points(card) for card in self._player)
         thought = (
