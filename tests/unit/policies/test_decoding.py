@@ -9,7 +9,8 @@ import torch
 from forethought.policies.actor_critic import ActorCritic
 from forethought.policies.batching import Example, build_batch
 from forethought.policies.contract import GenerationRequest, GenerationResult
-from forethought.policies.decoding import DecodeLoop, draw_tokens
+from forethought.policies.decoding import DecodeLoop
+from forethought.policies.drawing import draw_tokens
 from forethought.policies.encoding import Encoder
 from forethought.types import FinishReason, Prompt
 from tests.unit.policies.conftest import MakePrompts

@@ -1,10 +1,6 @@
-"""The policy that acts: what the behaviour does, times exp(β · what it is worth).
-
-Behaviour 0.5, 0.4, 0.1 and likelihood 0.1, 0.36, 0.1 have the ratios 0.2, 0.9 and 1.
-"""
+"""The policy that acts: two models in one decode loop, saved and loaded."""
 
 from dataclasses import replace
-from math import exp
 from pathlib import Path
 
 import pytest
@@ -26,130 +22,13 @@ from forethought.policies.reweighted import (
     load_twin,
     reweighted,
     twin_of,
-    weigh_by_likelihood,
 )
 from forethought.policies.tiny import TinySize, make_tiny
+from forethought.policies.token_worth import weigh_by_likelihood
 from forethought.types import Message, Prompt
 
-BEHAVIOUR_P, LIKELIHOOD_P = [0.5, 0.4, 0.1], [0.1, 0.36, 0.1]
 WORDS = ["up", "down", "left", "right", "then", "stop"]
 SMALL = TinySize(hidden_size=32, intermediate_size=64, layers=2, heads=2, vision_hidden_size=16)
-
-
-@pytest.mark.parametrize(
-    ("acting", "support", "weights"),
-    [
-        pytest.param(
-            ActingConfig(beta=0.0), SupportConfig(), [0.5, 0.4, 0.1], id="beta 0: the behaviour"
-        ),
-        pytest.param(
-            ActingConfig(beta=2.0),
-            SupportConfig(),
-            [0.5 * exp(0.4), 0.4 * exp(1.8), 0.1 * exp(2.0)],
-            id="ratio",
-        ),
-        pytest.param(
-            ActingConfig(beta=2.0, extraction="probability"),
-            SupportConfig(),
-            [0.5 * exp(0.2), 0.4 * exp(0.72), 0.1 * exp(0.2)],
-            id="probability",
-        ),
-        pytest.param(
-            ActingConfig(beta=2.0),
-            SupportConfig(min_probability=0.2),
-            [0.5 * exp(0.4), 0.4 * exp(1.8), 0.1],
-            id="unsupported: no bonus",
-        ),
-        pytest.param(
-            ActingConfig(beta=2.0),
-            SupportConfig(floor=0.2),
-            [0.5 * exp(0.4), 0.4 * exp(1.8), 0.1 * exp(1.0)],
-            id="floored",
-        ),
-        pytest.param(
-            ActingConfig(beta=2.0, top_p=0.6),
-            SupportConfig(),
-            # 0.75, 2.42 and 0.74 of 3.90: the second has 0.62 of the mass, enough alone.
-            [0.0, 1.0, 0.0],
-            id="nucleus of the acting policy",
-        ),
-    ],
-)
-def test_what_acts(acting: ActingConfig, support: SupportConfig, weights: list[float]) -> None:
-    assert acts(BEHAVIOUR_P, LIKELIHOOD_P, acting, support) == pytest.approx(normalised(weights))
-
-
-def test_a_ratio_above_one_counts_as_one() -> None:
-    found = acts([0.9, 0.1, 0.0], [0.45, 0.5, 0.0], ActingConfig(beta=3.0), SupportConfig())
-    assert found == pytest.approx(normalised([0.9 * exp(1.5), 0.1 * exp(3.0), 0.0]))
-
-
-def acts(
-    behaviour: list[float], likelihood: list[float], acting: ActingConfig, support: SupportConfig
-) -> list[float]:
-    """Probabilities of three tokens, and of the one that is left over."""
-    likelihood_1V = torch.tensor([[*likelihood, 1 - sum(likelihood)]])
-    logits_1V = weigh_by_likelihood(
-        torch.tensor([[*behaviour, 0.0]]).log(),
-        likelihood_1V.log(),
-        look_nowhere,
-        acting,
-        support=support,
-        dummy=None,
-        ends=torch.tensor([3]),
-    )
-    return torch.softmax(logits_1V, -1)[0, :3].tolist()
-
-
-def normalised(weights: list[float]) -> list[float]:
-    return [weight / sum(weights) for weight in weights]
-
-
-# What the dummy (3) has behind each token, by row.
-BEHIND = {0: [0.9, 0.2, 0.5], 1: [0.3, 0.5, 0.5], 2: [0.5, 0.5, 0.5], 3: [0.5, 0.5, 0.5]}
-
-
-def look(ids_B: Tensor) -> Tensor:
-    dummies = [BEHIND[token][row] for row, token in enumerate(ids_B.tolist())]
-    return torch.tensor([[0.0, 1 - dummy, 0.0, dummy] for dummy in dummies]).log()
-
-
-def look_nowhere(ids_B: Tensor) -> Tensor:
-    raise AssertionError("nothing is to be asked")
-
-
-def test_a_look_ahead() -> None:
-    """Row 0 chooses between the worth 0.1 and 0.7 of what follows; in row 1 token 0, which leads
-    to 0.8, may also be left for the end (2), whose ratio is 0.06 / 0.1; row 2 has no choice, and
-    so nobody is asked: 0.45 / 0.9995."""
-    behaviour_BV = torch.tensor([[0.6, 0.4, 0, 0], [0.9, 0, 0.1, 0], [0.9995, 5e-4, 0, 0]])
-    likelihood_BV = torch.tensor([[0.3, 0.3, 0, 0.4], [0.2, 0, 0.06, 0.74], [0.45, 0, 0, 0.55]])
-    logits_BV = weigh_by_likelihood(
-        behaviour_BV.log(),
-        likelihood_BV.log(),
-        look,
-        ActingConfig(beta=2.0, extraction="lookahead"),
-        support=SupportConfig(),
-        dummy=3,
-        ends=torch.tensor([2]),
-    )
-    expected = [
-        [0.6 * exp(0.2), 0.4 * exp(1.4), 0.0, 0.0],
-        [0.9 * exp(1.6), 0.0, 0.1 * exp(1.2), 0.0],
-        [0.9995 * exp(0.9 / 0.9995), 5e-4, 0.0, 0.0],
-    ]
-    for row, weights in zip(torch.softmax(logits_BV, -1).tolist(), expected, strict=True):
-        assert row == pytest.approx(normalised(weights), abs=1e-6)
-
-
-def test_no_look_ahead_without_a_dummy() -> None:
-    ahead = ActingConfig(beta=2.0, extraction="lookahead")
-    with pytest.raises(PolicyError, match=r"'lookahead', but .* leftover spread — expected ratio"):
-        acts(BEHAVIOUR_P, LIKELIHOOD_P, ahead, SupportConfig())
-    # β = 0 asks for no value.
-    assert acts(BEHAVIOUR_P, LIKELIHOOD_P, replace(ahead, beta=0.0), SupportConfig()) == (
-        pytest.approx(BEHAVIOUR_P)
-    )
 
 
 @pytest.fixture(scope="module")
