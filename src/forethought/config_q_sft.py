@@ -13,9 +13,8 @@ from forethought.config_parts import (
     require,
 )
 
-Extraction = Literal["ratio", "lookahead", "probability"]
-"""Of what the acting policy takes exp(β …): p/π, which is a value; the value of the state that a
-token leads to; or p itself (the paper)."""
+Extraction = Literal["ratio", "probability"]
+"""Of what the acting policy takes exp(β …): p/π, which is a value, or p itself (the paper)."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +25,7 @@ class ActingConfig:
     """β of π^ ∝ π_φ exp(β …): 0 is the behaviour policy, more trusts the values more. Paper: 1."""
 
     extraction: Extraction = "ratio"
-    """"ratio": p_θ/π_φ, cut to [0, 1], inside the support; "lookahead": what p_θ says behind the
-    token that the state is worth, which divides nothing and takes a token step for each token of
-    the support; "probability": p_θ (paper)."""
+    """"ratio": p_θ/π_φ, cut to [0, 1], inside the support; "probability": p_θ (paper)."""
 
     top_p: float = 1.0
     """Nucleus of the acting policy that is kept (before any temperature); 1 keeps all."""
@@ -166,9 +163,6 @@ class QSFTConfig:
             require(low is high, "lowest_return and highest_return", (low, high), "both or neither")
         else:
             require(low < high, "highest_return", high, f"above lowest_return ({low:g})")
-        ways, leftover = self.acting.extraction, self.leftover
-        is_whole = ways != "lookahead" or leftover == "dummy"
-        require(is_whole, "leftover", leftover, "dummy with acting.extraction lookahead")
         is_legal, answers = self.action_set == "legal", self.prompt.format
         expected = "action_only with action_set legal"
         require(not is_legal or answers == "action_only", "prompt.format", answers, expected)

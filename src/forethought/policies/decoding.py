@@ -8,6 +8,7 @@ may read the same rows, and agree on one distribution.
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -29,23 +30,15 @@ PREFILL_TOKENS = {"cpu": 2048}
 layers compute in the processor's cache."""
 PREFILL_TOKENS_ELSEWHERE = 16384
 
-Peek = Callable[[int, Tensor], Tensor]
-"""From a model's number and a token for each row, [B], to that model's logits behind it, [B, V]."""
-Mix = Callable[[Sequence[Tensor], Peek], Tensor]
+Mix = Callable[[Sequence[Tensor]], Tensor]
 """From each model's logits [B, V] of the same rows to those that are drawn from."""
-
-
-def the_first(logits: Sequence[Tensor], peek: Peek) -> Tensor:
-    """The first model alone: what a loop draws from that is not told otherwise."""
-    return logits[0]
 
 
 class _Prefilled(NamedTuple):
     """A prompt that has been through the model; its keys and values lie in a cache row."""
 
     row: int
-    logits: tuple[Tensor, ...]
-    """Of each model; [V]."""
+    logits_V: Tensor
     value: float | None
     length: int
     position_lag: int
@@ -83,15 +76,14 @@ class DecodeLoop:
         *,
         slots: int,
         others: Sequence[ActorCritic] = (),
-        mix: Mix = the_first,
+        mix: Mix = itemgetter(0),
     ) -> None:
         """
         Args:
             actor_critic: in evaluation mode (no dropout); its critic judges prompts.
             slots: how many requests are answered at a time.
             others: models of the same architecture that read along.
-            mix: how all of them, in this order, give one distribution; it may ask what would
-                follow a token.
+            mix: how all of them, in this order, give one distribution.
         """
         modules = (actor_critic, *others)
         self._models = [SteppedModel(module, encoder, rows=2 * slots) for module in modules]
@@ -110,7 +102,7 @@ class DecodeLoop:
         self._temperatures_B = torch.zeros(slots, device=self._device)
         self._uniforms_BT = torch.zeros(slots, 0, device=self._device)
         self._counts_B = np.zeros(slots, dtype=np.int64)
-        self._logits: list[Tensor] = []  # of each model; [slots, V]
+        self._logits_BV: Tensor | None = None
 
     @property
     def pending(self) -> int:
@@ -182,10 +174,9 @@ class DecodeLoop:
         randomness = np.random.Generator(np.random.Philox(key=request.seed))
         uniforms_T = torch.from_numpy(randomness.random(request.max_new_tokens, dtype=np.float32))
         self._uniforms_BT[row, : request.max_new_tokens] = uniforms_T.to(self._device)
-        if not self._logits:
-            self._logits = [one.new_zeros(self._slots, len(one)) for one in prefilled.logits]
-        for logits_BV, logits_V in zip(self._logits, prefilled.logits, strict=True):
-            logits_BV[row] = logits_V
+        if self._logits_BV is None:
+            self._logits_BV = prefilled.logits_V.new_zeros(self._slots, len(prefilled.logits_V))
+        self._logits_BV[row] = prefilled.logits_V
 
     def _prefill_missing(
         self, requests: Sequence[GenerationRequest], homes: Mapping[bytes, int]
@@ -224,10 +215,11 @@ class DecodeLoop:
             model.read_prompts(batch, lengths, self._tensor(rows), self._tensor(in_use))
             for model in self._models
         ]
+        logits_BV = self._mix([one.logits_BV for one in read])
         for index, prompt in enumerate(prompts):
             self._prefilled[prompt.key] = _Prefilled(
                 rows[index],
-                tuple(one.logits_BV[index] for one in read),
+                logits_BV[index],
                 read[0].values[index],
                 lengths[index],
                 read[0].lags[index],
@@ -238,11 +230,11 @@ class DecodeLoop:
     def _decode_one_token(self) -> list[GenerationResult]:
         """Draws a token for every row, retires the rows that are done, and puts the
         others through the model to learn what may follow."""
+        assert self._logits_BV is not None
         active = len(self._rows)
-        logits_BV = self._mix([one[:active] for one in self._logits], self._peek)
         counts = torch.from_numpy(self._counts_B[:active]).to(self._device)
         drawn = draw_tokens(
-            logits_BV=self._held(logits_BV),
+            logits_BV=self._held(self._logits_BV[:active]),
             temperatures_B=self._temperatures_B[:active],
             uniforms_B=self._uniforms_BT[:active].gather(1, counts[:, None]).squeeze(1),
         )
@@ -312,21 +304,14 @@ class DecodeLoop:
             tensor[holes] = tensor[movers]
 
     def _forward_last_tokens(self) -> None:
+        assert self._logits_BV is not None
         active = len(self._rows)
-        ids_B = self._tensor([row.ids[-1] for row in self._rows])
-        for number, logits_BV in enumerate(self._logits):
-            logits_BV[:active] = self._peek(number, ids_B)
-        self._lengths_B[:active] += 1
-
-    def _peek(self, model: int, ids_B: Tensor) -> Tensor:
-        """What a model says behind one more token of each row.
-
-        Only the row's length says that a token is there, so that the next one that is read takes
-        its place.
-        """
-        active = len(self._rows)
+        ids_B1 = self._tensor([[row.ids[-1]] for row in self._rows])
         lengths_B, lags_B = self._lengths_B[:active], self._lags_B[:active]
-        return self._models[model].read_tokens(ids_B[:, None], lengths_B, lags_B)
+        self._logits_BV[:active] = self._mix(
+            [model.read_tokens(ids_B1, lengths_B, lags_B) for model in self._models]
+        )
+        self._lengths_B[:active] += 1
 
     def _tensor(self, numbers: Sequence[object]) -> Tensor:
         return torch.tensor(numbers, dtype=torch.int64, device=self._device)

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
 from peft import PeftModel
 
 from forethought.config_q_sft import ActingConfig, SupportConfig
@@ -79,8 +78,6 @@ class Settings:
 
     acting: ActingConfig
     support: SupportConfig
-    dummy: int | None
-    """The token that p_θ gives what is left over, if it is one token."""
 
     def save(self, folder: Path) -> None:
         """Writes them into a model's folder."""
@@ -96,8 +93,7 @@ class Settings:
         path = folder / SETTINGS_FILE
         try:
             content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            acting, support = ActingConfig(**content["acting"]), SupportConfig(**content["support"])
-            return cls(acting, support, content["dummy"])
+            return cls(ActingConfig(**content["acting"]), SupportConfig(**content["support"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise PolicyError(f"{path}: got no settings of a Q-SFT policy ({error})") from error
 
@@ -111,12 +107,8 @@ def reweighted(
         behaviour: π_φ.
         likelihood: p_θ.
         slots: how many completions are generated at a time.
-
-    Raises:
-        PolicyError: when it acts: a look ahead where no token is the dummy.
     """
-    ends = torch.tensor(sorted(behaviour.encoder.stop_ids), device=behaviour.device)
-    weigh = partial(weigh_by_likelihood, support=settings.support, dummy=settings.dummy, ends=ends)
+    weigh = partial(weigh_by_likelihood, support=settings.support)
     return WeightedPolicy(behaviour, likelihood.module, settings.acting, weigh=weigh, slots=slots)
 
 

@@ -13,7 +13,7 @@ from forethought.policies.actor_critic import ActorCritic
 from forethought.policies.huggingface import load_policy
 from forethought.policies.loading import BEHAVIOUR
 from forethought.policies.value_heads import HEADS_FILE, ValueHeads, ValueModel, load_value_model
-from forethought.policies.weighted import Look, WeightedPolicy, tilted
+from forethought.policies.weighted import WeightedPolicy, tilted
 
 VALUES = "values"
 """Folder of the value model, beside π_φ's, inside a saved model."""
@@ -43,9 +43,7 @@ def reads_values(values: ValueModel) -> ActorCritic:
     return ActorCritic(model, None)
 
 
-def weigh_by_values(
-    behaviour_BV: Tensor, q_BV: Tensor, look: Look, acting: ValueActingConfig
-) -> Tensor:
+def weigh_by_values(behaviour_BV: Tensor, q_BV: Tensor, acting: ValueActingConfig) -> Tensor:
     """Logits of the acting policy.
 
         log π^(a|s) = log π_φ(a|s) + β min(Q1, Q2)(s, a) + constant
@@ -56,7 +54,6 @@ def weigh_by_values(
     Args:
         behaviour_BV: logits of π_φ; a constant per row does not count.
         q_BV: the lower of both, in units of return, fp32.
-        look: not used: Q is said before the token.
         acting: β and the nucleus.
 
     Returns:

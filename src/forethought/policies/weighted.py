@@ -1,7 +1,6 @@
 """A behaviour policy, weighted by a second model that says what each token is worth."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Generic, TypeVar
 
 import torch
@@ -10,16 +9,14 @@ from torch import Tensor
 from forethought.losses.support import support_mask
 from forethought.policies.actor_critic import RULED_OUT, ActorCritic
 from forethought.policies.contract import GenerationRequest, GenerationResult
-from forethought.policies.decoding import DecodeLoop, Peek
+from forethought.policies.decoding import DecodeLoop
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.types import Message, Prompt
 
 ActingT = TypeVar("ActingT")
-Look = Callable[[Tensor], Tensor]
-"""From a token for each row, [B], to the second model's logits behind it, [B, V]."""
-Weigh = Callable[[Tensor, Tensor, Look, ActingT], Tensor]
-"""From the behaviour's logits and the second model's, both [B, V], what the latter would say
-next, and how to act, to the logits that are drawn from."""
+Weigh = Callable[[Tensor, Tensor, ActingT], Tensor]
+"""From the behaviour's logits and the second model's, both [B, V], and how to act, to the
+logits that are drawn from."""
 
 
 def tilted(logprobs_BV: Tensor, worth_BV: Tensor, *, beta: float, top_p: float) -> Tensor:
@@ -121,6 +118,6 @@ class WeightedPolicy(Generic[ActingT]):
     def advance(self) -> list[GenerationResult]:
         return [] if self._loop is None else self._loop.advance()
 
-    def _mix(self, logits: Sequence[Tensor], peek: Peek) -> Tensor:
+    def _mix(self, logits: Sequence[Tensor]) -> Tensor:
         behaviour_BV, worth_BV = logits
-        return self._weigh(behaviour_BV, worth_BV, partial(peek, 1), self._acting)
+        return self._weigh(behaviour_BV, worth_BV, self._acting)

@@ -106,7 +106,7 @@ def start_learner(config: QSFTConfig, run: Run) -> Learner:
     """
     world, behaviour = start(config, run, slots=1, critic=False)
     data = load_offline(config, world, behaviour)
-    models = QSFTModels(behaviour, Settings(config.acting, config.support, data.dummy))
+    models = QSFTModels(behaviour, Settings(config.acting, config.support))
     if run.checkpoint is not None and (run.checkpoint / MODEL_DIR / LIKELIHOOD).is_dir():
         folder = run.checkpoint / MODEL_DIR
         models.likelihood = load_twin(folder / LIKELIHOOD, behaviour)

@@ -11,7 +11,7 @@ from forethought.policies.action_field import ActionField
 from forethought.policies.actor_critic import ActorCritic
 from forethought.policies.batching import Example, build_batch
 from forethought.policies.contract import GenerationRequest
-from forethought.policies.decoding import DecodeLoop, Peek
+from forethought.policies.decoding import DecodeLoop
 from forethought.policies.encoding import Encoder
 from forethought.policies.token_texts import TokenTexts
 from forethought.prompts.answers import parse_answer
@@ -97,7 +97,7 @@ def held_answer(
     forced = encoder.tokenise_answer('{"action"')[:-1]
     count = iter(range(10**6))
 
-    def mouth(logits: Sequence[Tensor], peek: Peek) -> Tensor:
+    def mouth(logits: Sequence[Tensor]) -> Tensor:
         step = next(count)
         if step >= len(forced):
             return logits[0]

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
 
-from forethought.config_q_sft import ActingConfig, Extraction, SupportConfig
+from forethought.config_q_sft import ActingConfig, SupportConfig
 from forethought.errors import PolicyError
 from forethought.policies.actor_critic import ActorCritic
 from forethought.policies.contract import GenerationRequest, GenerationResult, Policy
@@ -67,7 +66,7 @@ def test_beta_zero_is_the_behaviour_policy(
     pair: tuple[HuggingFacePolicy, Twin], temperature: float
 ) -> None:
     behaviour, likelihood = pair
-    settings = Settings(ActingConfig(beta=0.0), SupportConfig(), dummy=None)
+    settings = Settings(ActingConfig(beta=0.0), SupportConfig())
     policy = reweighted(behaviour, likelihood, settings, slots=4)
     prompts = prompts_of(behaviour)
     expected = answers(behaviour, prompts, temperature)
@@ -77,33 +76,24 @@ def test_beta_zero_is_the_behaviour_policy(
         assert one.completion.logprobs == pytest.approx(other.completion.logprobs, abs=1e-5)
 
 
-@pytest.mark.parametrize("extraction", ["ratio", "lookahead"])
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 def test_sampled_log_probs_equal_fresh_forward_passes(
-    pair: tuple[HuggingFacePolicy, Twin], temperature: float, extraction: Extraction
+    pair: tuple[HuggingFacePolicy, Twin], temperature: float
 ) -> None:
     """Through both caches, row by row, against each prefix by itself."""
     behaviour, likelihood = pair
-    acting = ActingConfig(beta=6.0, extraction=extraction)
-    settings = Settings(acting, SupportConfig(min_probability=0.02), dummy=behaviour.encoder.pad_id)
+    settings = Settings(ActingConfig(beta=6.0), SupportConfig())
     policy = reweighted(behaviour, likelihood, settings, slots=4)
     prompts = prompts_of(behaviour)
     for prompt, result in zip(prompts, answers(policy, prompts, temperature), strict=True):
         ids = result.completion.token_ids
         for place, token in enumerate(ids):
             prefix = (*prompt.token_ids, *ids[:place])
-
-            def look_afresh(ids_B: Tensor, prefix: tuple[int, ...] = prefix) -> Tensor:
-                return fresh(likelihood.module, (*prefix, int(ids_B[0])))
-
             logits = weigh_by_likelihood(
                 fresh(behaviour.module, prefix),
                 fresh(likelihood.module, prefix),
-                look_afresh,
-                acting,
+                settings.acting,
                 support=settings.support,
-                dummy=settings.dummy,
-                ends=torch.tensor(sorted(behaviour.encoder.stop_ids)),
             )
             expected = torch.log_softmax(logits / temperature, -1)[0, token]
             assert result.completion.logprobs[place] == pytest.approx(float(expected), abs=1e-3)
@@ -120,7 +110,7 @@ def test_more_beta_more_worth(pair: tuple[HuggingFacePolicy, Twin]) -> None:
     policy = reweighted(
         behaviour,
         likelihood,
-        Settings(ActingConfig(beta=0.0), SupportConfig(), dummy=None),
+        Settings(ActingConfig(beta=0.0), SupportConfig()),
         slots=4,
     )
     prompts = prompts_of(behaviour)
@@ -148,7 +138,7 @@ def test_a_twin_shares_what_is_not_trained(pair: tuple[HuggingFacePolicy, Twin])
 
 def test_saved_and_loaded(pair: tuple[HuggingFacePolicy, Twin], tmp_path: Path) -> None:
     behaviour, likelihood = pair
-    settings = Settings(ActingConfig(beta=6.0), SupportConfig(floor=0.01), dummy=7)
+    settings = Settings(ActingConfig(beta=6.0), SupportConfig(floor=0.01))
     assert not is_reweighted(tmp_path)
     behaviour.save(tmp_path / BEHAVIOUR)
     settings.save(tmp_path)

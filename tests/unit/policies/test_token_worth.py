@@ -3,15 +3,12 @@
 Behaviour 0.5, 0.4, 0.1 and likelihood 0.1, 0.36, 0.1 have the ratios 0.2, 0.9 and 1.
 """
 
-from dataclasses import replace
 from math import exp
 
 import pytest
 import torch
-from torch import Tensor
 
 from forethought.config_q_sft import ActingConfig, SupportConfig
-from forethought.errors import PolicyError
 from forethought.policies.token_worth import weigh_by_likelihood
 
 BEHAVIOUR_P, LIKELIHOOD_P = [0.5, 0.4, 0.1], [0.1, 0.36, 0.1]
@@ -73,61 +70,11 @@ def acts(
     logits_1V = weigh_by_likelihood(
         torch.tensor([[*behaviour, 0.0]]).log(),
         likelihood_1V.log(),
-        look_nowhere,
         acting,
         support=support,
-        dummy=None,
-        ends=torch.tensor([3]),
     )
     return torch.softmax(logits_1V, -1)[0, :3].tolist()
 
 
 def normalised(weights: list[float]) -> list[float]:
     return [weight / sum(weights) for weight in weights]
-
-
-# What the dummy (3) has behind each token, by row.
-BEHIND = {0: [0.9, 0.2, 0.5], 1: [0.3, 0.5, 0.5], 2: [0.5, 0.5, 0.5], 3: [0.5, 0.5, 0.5]}
-
-
-def look(ids_B: Tensor) -> Tensor:
-    dummies = [BEHIND[token][row] for row, token in enumerate(ids_B.tolist())]
-    return torch.tensor([[0.0, 1 - dummy, 0.0, dummy] for dummy in dummies]).log()
-
-
-def look_nowhere(ids_B: Tensor) -> Tensor:
-    raise AssertionError("nothing is to be asked")
-
-
-def test_a_look_ahead() -> None:
-    """Row 0 chooses between the worth 0.1 and 0.7 of what follows; in row 1 token 0, which leads
-    to 0.8, may also be left for the end (2), whose ratio is 0.06 / 0.1; row 2 has no choice, and
-    so nobody is asked: 0.45 / 0.9995."""
-    behaviour_BV = torch.tensor([[0.6, 0.4, 0, 0], [0.9, 0, 0.1, 0], [0.9995, 5e-4, 0, 0]])
-    likelihood_BV = torch.tensor([[0.3, 0.3, 0, 0.4], [0.2, 0, 0.06, 0.74], [0.45, 0, 0, 0.55]])
-    logits_BV = weigh_by_likelihood(
-        behaviour_BV.log(),
-        likelihood_BV.log(),
-        look,
-        ActingConfig(beta=2.0, extraction="lookahead"),
-        support=SupportConfig(),
-        dummy=3,
-        ends=torch.tensor([2]),
-    )
-    expected = [
-        [0.6 * exp(0.2), 0.4 * exp(1.4), 0.0, 0.0],
-        [0.9 * exp(1.6), 0.0, 0.1 * exp(1.2), 0.0],
-        [0.9995 * exp(0.9 / 0.9995), 5e-4, 0.0, 0.0],
-    ]
-    for row, weights in zip(torch.softmax(logits_BV, -1).tolist(), expected, strict=True):
-        assert row == pytest.approx(normalised(weights), abs=1e-6)
-
-
-def test_no_look_ahead_without_a_dummy() -> None:
-    ahead = ActingConfig(beta=2.0, extraction="lookahead")
-    with pytest.raises(PolicyError, match=r"'lookahead', but .* leftover spread — expected ratio"):
-        acts(BEHAVIOUR_P, LIKELIHOOD_P, ahead, SupportConfig())
-    # β = 0 asks for no value.
-    assert acts(BEHAVIOUR_P, LIKELIHOOD_P, replace(ahead, beta=0.0), SupportConfig()) == (
-        pytest.approx(BEHAVIOUR_P)
-    )

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
 
 from forethought.config_ilql import ValueActingConfig
 from forethought.errors import PolicyError
@@ -44,13 +43,9 @@ SMALL = TinySize(hidden_size=32, intermediate_size=64, layers=2, heads=2, vision
 )
 def test_what_acts(acting: ValueActingConfig, weights: list[float]) -> None:
     behaviour_1V = torch.tensor([[0.5, 0.4, 0.1]]).log() + 3.0
-    logits = weigh_by_values(behaviour_1V, torch.tensor([[-1.0, 0.5, 2.0]]), look_nowhere, acting)
+    logits = weigh_by_values(behaviour_1V, torch.tensor([[-1.0, 0.5, 2.0]]), acting)
     expected = [weight / sum(weights) for weight in weights]
     assert torch.softmax(logits, -1)[0].tolist() == pytest.approx(expected)
-
-
-def look_nowhere(ids_B: Tensor) -> Tensor:
-    raise AssertionError("Q is said before the token")
 
 
 def make_pair() -> tuple[HuggingFacePolicy, ValueModel]:
@@ -118,7 +113,7 @@ def test_sampled_log_probs_equal_fresh_forward_passes(saved: Path, temperature: 
                 first, second, _ = values.value_head(values.trunk.last_hidden()[:, -1])
             q_BV = values.trunk.speakable(torch.minimum(first, second))
             own_BV = fresh(behaviour.module, prefix)
-            logits = weigh_by_values(own_BV, q_BV, look_nowhere, policy.acting)
+            logits = weigh_by_values(own_BV, q_BV, policy.acting)
             expected = torch.log_softmax(logits / temperature, -1)[0, token]
             assert result.completion.logprobs[place] == pytest.approx(float(expected), abs=1e-3)
             spread.append(float(q_BV[q_BV > -1e8].std()))

@@ -69,7 +69,7 @@ def test_targets_ask_both_models_about_the_next_state(
     policy = load_policy(str(small_model), slots=1)
     config = replace(q_sft_config, gamma=gamma, support=SupportConfig(min_probability=0.01))
     data = load_offline(config, crossing, policy)
-    models = QSFTModels(policy, Settings(config.acting, config.support, dummy=None))
+    models = QSFTModels(policy, Settings(config.acting, config.support))
     models.begin("likelihood")
     unlike(policy, models)
     learner = Learner(models, data, config, OneProcess())  # type: ignore[arg-type]
@@ -118,7 +118,7 @@ def test_targets_from_returns(q_sft_config: QSFTConfig, crossing: World, small_m
     policy = load_policy(str(small_model), slots=1)
     config = replace(q_sft_config, gamma=0.5)
     data = load_offline(config, crossing, policy)
-    models = QSFTModels(policy, Settings(config.acting, config.support, dummy=None))
+    models = QSFTModels(policy, Settings(config.acting, config.support))
     models.begin("returns")
     learner = Learner(models, data, config, OneProcess())  # type: ignore[arg-type]
     episodes = [data.episodes[0], data.episodes[1]]
