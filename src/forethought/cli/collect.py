@@ -82,7 +82,7 @@ def collect(settings: Collect) -> None:
     again goes on where it was stopped: files that are whole are kept.
 
     Examples:
-      forethought collect --environment.id EZPoints --episodes 5000 --output data/ez_points
+      forethought collect --environment.id EZPoints --environment.image-size 64 --output data/ez
       forethought collect --policy data --environment.id Wordle --output data/wordle
       forethought collect --policy random --environment.id Blackjack --output data/chance --json
       forethought collect --policy runs/ppo --episodes 1000 --output data/own_play

@@ -27,6 +27,7 @@ from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World, open_world
 from forethought.runs.sources import TINY, model_source
 from forethought.training.start import demonstrations, texts_of
+from forethought.training.stored_pictures import require_equal_pictures
 from forethought.training.stored_steps import stored_steps
 from forethought.types import Step, Trajectory
 
@@ -98,6 +99,7 @@ def check(config: AnyConfig) -> None:
         stored = stored or config.corrections
     if stored is not None:
         next(read_shards(Path(stored)), None)
+    require_equal_pictures(config, world)
     if loaded is not None:
         environment = world.factory()
         try:
