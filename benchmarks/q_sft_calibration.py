@@ -25,9 +25,8 @@ from forethought.errors import ConfigError
 from forethought.losses.support import likelihood_ratios, support_mask
 from forethought.policies.reweighted import load_reweighted
 from forethought.policies.weighted import WeightedPolicy
-from forethought.runs.checkpoints import newest_checkpoint
 from forethought.runs.run_folder import RunFolder
-from forethought.runs.sources import MODEL_DIR
+from forethought.runs.sources import model_source
 from forethought.targets.reward_map import RewardMap, returns_to_go
 from forethought.training.episodes import Episode, gather_actions, lay_out, to_episode
 from forethought.training.offline import find_reward_map, stored
@@ -55,7 +54,7 @@ def measure(run: str, data: str, episodes: int) -> tuple[Numbers, Numbers, Rewar
     if not isinstance(config, QSFTConfig):
         raise ConfigError(f"{run}: expected a run of train q-sft")
     reward_map = find_reward_map(config, stored(Path(config.data)))
-    policy = load_reweighted(newest_checkpoint(folder.checkpoints_dir) / MODEL_DIR, slots=1)
+    policy = load_reweighted(Path(model_source(run)), slots=1)
     values: list[Numbers] = []
     returns: list[Numbers] = []
     trajectories = islice(stored(Path(data)), episodes)

@@ -28,9 +28,7 @@ from forethought.policies.batching import Example, build_batch
 from forethought.policies.reweighted import load_reweighted
 from forethought.policies.weighted import WeightedPolicy
 from forethought.prompts.answers import write_answer
-from forethought.runs.checkpoints import newest_checkpoint
-from forethought.runs.run_folder import RunFolder
-from forethought.runs.sources import MODEL_DIR
+from forethought.runs.sources import model_source
 from forethought.training.offline import stored
 from forethought.types import Step
 
@@ -81,8 +79,7 @@ def main() -> None:
     parser.add_argument("data", help="a file or folder of Wordle's episodes")
     parser.add_argument("--episodes", type=int, default=200)
     typed = parser.parse_args()
-    folder = RunFolder.open(Path(typed.run))
-    policy = load_reweighted(newest_checkpoint(folder.checkpoints_dir) / MODEL_DIR, slots=1)
+    policy = load_reweighted(Path(model_source(typed.run)), slots=1)
     randomness = np.random.default_rng(0)
     words = load_words("small")
     found: defaultdict[int, list[tuple[float, float, float]]] = defaultdict(list)

@@ -94,12 +94,9 @@ def check(config: AnyConfig) -> None:
         check_cnn(config)
         return
     world, loaded = _outline(config)
-    stored = config.data if isinstance(config, SFTConfig | DPOConfig | OfflineConfig) else None
-    if isinstance(config, SFTConfig):
-        stored = stored or config.corrections
-    if stored is not None:
-        next(read_shards(Path(stored)), None)
-    require_equal_pictures(config, world)
+    require_equal_pictures(config, world)  # which are there, then, and whole
+    if isinstance(config, SFTConfig) and config.corrections is not None:
+        next(read_shards(Path(config.corrections)), None)
     if loaded is not None:
         environment = world.factory()
         try:

@@ -3,49 +3,21 @@
 import torch
 from torch import Tensor
 
-from forethought.config_q_sft import ActingConfig, Extraction, SupportConfig
+from forethought.config_q_sft import ActingConfig, SupportConfig
 from forethought.losses.support import likelihood_ratios, support_mask
 from forethought.policies.weighted import tilted
-
-
-def worth_by_likelihood(
-    *,
-    behaviour_logprobs_BV: Tensor,
-    likelihood_logprobs_BV: Tensor,
-    support_BV: Tensor,
-    extraction: Extraction,
-    floor: float,
-) -> Tensor:
-    """What tokens are worth by how likely they are.
-
-        w(a|s) = p_θ(a|s)                           "probability": Hong et al. 2024, Sec. 4.2
-        w(a|s) = clip(p_θ(a|s) / π_φ(a|s), 0, 1)    "ratio", which is Q* with a dummy token
-
-    Args:
-        behaviour_logprobs_BV: nats, fp32.
-        likelihood_logprobs_BV: nats, fp32.
-        support_BV: bool; elsewhere w is 0.
-        floor: of the ratio's denominator.
-
-    Returns:
-        [B, V], in [0, 1].
-    """
-    if extraction == "probability":
-        return likelihood_logprobs_BV.exp().masked_fill(~support_BV, 0.0)
-    return likelihood_ratios(
-        likelihood_logprobs_NV=likelihood_logprobs_BV,
-        behaviour_logprobs_NV=behaviour_logprobs_BV,
-        support_NV=support_BV,
-        floor=floor,
-    ).clamp(max=1.0)
 
 
 def weigh_by_likelihood(
     behaviour_BV: Tensor, likelihood_BV: Tensor, acting: ActingConfig, *, support: SupportConfig
 ) -> Tensor:
-    """Logits of the acting policy: log π^(a|s) = log π_φ(a|s) + β w(a|s) + constant.
+    """Logits of the acting policy.
 
-    Outside π_φ's support w is 0. β = 0 is π_φ.
+        log π^(a|s) = log π_φ(a|s) + β w(a|s) + constant
+        w = p_θ(a|s)                           "probability": Hong et al. 2024, Sec. 4.2
+        w = clip(p_θ(a|s) / π_φ(a|s), 0, 1)    "ratio", which is Q* with a dummy token
+
+    Outside π_φ's support w is 0. β = 0 is π_φ. What a nucleus leaves out gets -1e9.
 
     Args:
         behaviour_BV, likelihood_BV: logits of π_φ and p_θ, fp32.
@@ -55,14 +27,17 @@ def weigh_by_likelihood(
         [B, V], fp32.
     """
     logprobs_BV = torch.log_softmax(behaviour_BV, -1)
+    likelihood_logprobs_BV = torch.log_softmax(likelihood_BV, -1)
     support_BV = support_mask(
         logprobs_NV=logprobs_BV, top_p=support.top_p, min_probability=support.min_probability
     )
-    worth_BV = worth_by_likelihood(
-        behaviour_logprobs_BV=logprobs_BV,
-        likelihood_logprobs_BV=torch.log_softmax(likelihood_BV, -1),
-        support_BV=support_BV,
-        extraction=acting.extraction,
-        floor=support.floor,
-    )
+    if acting.extraction == "probability":
+        worth_BV = likelihood_logprobs_BV.exp().masked_fill(~support_BV, 0.0)
+    else:
+        worth_BV = likelihood_ratios(
+            likelihood_logprobs_NV=likelihood_logprobs_BV,
+            behaviour_logprobs_NV=logprobs_BV,
+            support_NV=support_BV,
+            floor=support.floor,
+        ).clamp(max=1.0)
     return tilted(logprobs_BV, worth_BV, beta=acting.beta, top_p=acting.top_p)

@@ -16,11 +16,11 @@ def require_equal_pictures(config: LanguageConfig, world: World) -> None:
 
     The processor scales either to what the model reads, so that nothing fails: the model learns
     from pictures that were drawn large and scaled down, reads those of its own size badly when
-    it plays, and its success is 0 for no reason that anyone sees.
+    it plays, and fails for no reason that anyone sees. Settings without data are not refused.
 
     Raises:
         ConfigError: the sizes differ.
-        StorageError: there are no such data.
+        StorageError: there are no such data, or their first shard is refused.
     """
     if not isinstance(config, SFTConfig | DPOConfig | OfflineConfig) or config.data is None:
         return

@@ -65,14 +65,10 @@ def test_a_ratio_above_one_counts_as_one() -> None:
 def acts(
     behaviour: list[float], likelihood: list[float], acting: ActingConfig, support: SupportConfig
 ) -> list[float]:
-    """Probabilities of three tokens, and of the one that is left over."""
-    likelihood_1V = torch.tensor([[*likelihood, 1 - sum(likelihood)]])
-    logits_1V = weigh_by_likelihood(
-        torch.tensor([[*behaviour, 0.0]]).log(),
-        likelihood_1V.log(),
-        acting,
-        support=support,
-    )
+    """Probabilities of three tokens; a fourth has what the likelihood leaves over."""
+    behaviour_1V = torch.tensor([[*behaviour, 0.0]]).log()
+    likelihood_1V = torch.tensor([[*likelihood, 1 - sum(likelihood)]]).log()
+    logits_1V = weigh_by_likelihood(behaviour_1V, likelihood_1V, acting, support=support)
     return torch.softmax(logits_1V, -1)[0, :3].tolist()
 
 
