@@ -12,6 +12,8 @@ AnswerFormat = Literal["thoughts", "action_only"]
 """With the fields that come before the action, or the action alone."""
 History = Literal["none", "last_k", "memory"]
 """What a prompt tells of the steps before."""
+TINY_MODELS = ("tiny", "tiny-small", "tiny-large")
+"""Names of the models that are made from nothing."""
 
 
 def require(condition: bool, name: str, value: object, expected: str) -> None:

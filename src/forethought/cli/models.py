@@ -11,7 +11,7 @@ from forethought.config import PPOConfig
 from forethought.config_api import ApiConfig
 from forethought.config_dpo import DPOConfig
 from forethought.config_file import AnyConfig, load_any_config
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.config_parts import TINY_MODELS, EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError, UnknownNameError
 from forethought.policies.api import PREFIX
 from forethought.policies.contract import Policy
@@ -19,7 +19,7 @@ from forethought.rollouts.pictured import open_pictured_world
 from forethought.rollouts.world import World, open_world
 from forethought.runs.checkpoints import newest_checkpoint
 from forethought.runs.run_folder import RunFolder
-from forethought.runs.sources import MODEL_DIR, TINY, find_checkpoint
+from forethought.runs.sources import MODEL_DIR, find_checkpoint
 
 
 class Source(NamedTuple):
@@ -56,9 +56,9 @@ def find_source(name: str) -> Source:
             model, which is nothing before it is trained.
     """
     path = Path(name)
-    if name == TINY and not path.exists():
+    if name in TINY_MODELS and not path.exists():
         raise ConfigError(
-            f'model "{TINY}" has learned nothing yet — train it (`forethought train sft`), '
+            f'model "{name}" has learned nothing yet — train it (`forethought train sft`), '
             "then name its run folder"
         )
     folder = RunFolder(path)

@@ -21,11 +21,11 @@ from forethought.errors import ConfigError
 from forethought.policies.encoding import Encoder
 from forethought.policies.loading import LoadedModel, load_outline
 from forethought.policies.lora import add_lora
-from forethought.policies.tiny import IMAGE_SIZE, make_tiny
+from forethought.policies.tiny import IMAGE_SIZE, SIZES, make_tiny
 from forethought.rollouts.scripted import play, random_answer
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World, open_world
-from forethought.runs.sources import TINY, model_source
+from forethought.runs.sources import model_source
 from forethought.training.start import demonstrations, texts_of
 from forethought.training.stored_pictures import require_equal_pictures
 from forethought.training.stored_steps import stored_steps
@@ -65,8 +65,10 @@ def make_plan(config: AnyConfig) -> list[str]:
     """
     if isinstance(config, CNNConfig):
         return plan_cnn(config)
-    world, outline = _outline(config)
-    loaded = outline or _adapted(make_tiny(texts_of(world, config), seed=config.seed), config)
+    world, loaded = _outline(config)
+    if loaded is None:
+        size = SIZES[config.model]
+        loaded = _adapted(make_tiny(texts_of(world, config), seed=config.seed, size=size), config)
     model = _measure(loaded)
     encoder = Encoder(loaded.model, loaded.processor)
     if isinstance(config, SFTConfig):
@@ -109,7 +111,7 @@ def check(config: AnyConfig) -> None:
 def _outline(config: LanguageConfig) -> tuple[World, LoadedModel | None]:
     """World and model as training would open them, the weights left out; no model where it
     is made from nothing."""
-    if config.model == TINY:
+    if config.model in SIZES:
         return open_world(config.environment, config.prompt, default_image_size=IMAGE_SIZE), None
     loaded = load_outline(model_source(config.model))
     size = loaded.preferred_image_size

@@ -1,4 +1,4 @@
-"""The embedded default model: a LLaVA of about a million parameters, made from nothing.
+"""The embedded models: LLaVAs of about a million parameters, made from nothing.
 
 The same Hugging Face classes as LLaVA-1.5 (CLIP vision tower, two-layer projector, Llama
 decoder), small enough to be trained from scratch on two CPU cores; the tokenizer is
@@ -19,6 +19,7 @@ from transformers.models.llava.modeling_llava import LlavaForConditionalGenerati
 from transformers.models.llava.processing_llava import LlavaProcessor
 from transformers.tokenization_utils_tokenizers import PreTrainedTokenizerFast
 
+from forethought.config_parts import TINY_MODELS
 from forethought.policies.loading import LoadedModel
 
 IMAGE_SIZE = 64
@@ -66,6 +67,13 @@ class TinySize:
         to tell positions apart. With the customary 0.02 a model this narrow needs several
         times as many steps before it looks at the picture at all."""
         return self.hidden_size**-0.5
+
+
+_SMALL = TinySize(hidden_size=64, intermediate_size=176, layers=2, heads=2, vision_hidden_size=64)
+_LARGE = TinySize(hidden_size=256, intermediate_size=704, layers=6, heads=8, vision_hidden_size=128)
+
+SIZES: dict[str, TinySize] = dict(zip(TINY_MODELS, (TinySize(), _SMALL, _LARGE), strict=True))
+"""What a name stands for: 1.2, 0.3 and 5.6 million parameters, vocabulary included."""
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int = 1024) -> PreTrainedTokenizerFast:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from forethought.config_file import ALGORITHMS, AnyConfig, load_any_config
+from forethought.config_parts import TINY_MODELS
 from forethought.errors import StorageError
 from forethought.evaluation.results import Evaluation
 from forethought.rollouts.store import SUFFIX, read_shard
@@ -12,7 +13,6 @@ from forethought.runs.metrics import MetricsTable, read_metrics
 from forethought.runs.pairs import SUFFIX as PAIRS_SUFFIX
 from forethought.runs.pairs import PairPlace, read_pairs
 from forethought.runs.run_folder import RunFolder
-from forethought.runs.sources import TINY
 from forethought.types import Trajectory
 
 
@@ -138,7 +138,7 @@ def _world_of(config: AnyConfig) -> tuple[str, frozenset[str]]:
 
 def _find_start(config: AnyConfig, path: Path) -> RunFolder | None:
     """A relative name is looked up from here, then from where the run was started."""
-    if config.model == TINY:
+    if config.model in TINY_MODELS:
         return None
     model = Path(config.model)
     if model.parent.name == "checkpoints":

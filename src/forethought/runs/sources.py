@@ -5,8 +5,6 @@ from pathlib import Path
 from forethought.runs.checkpoints import MANIFEST, is_checkpoint, newest_checkpoint, require_good
 from forethought.runs.run_folder import RunFolder
 
-TINY = "tiny"
-"""The embedded model, made from nothing."""
 MODEL_DIR = "model"
 """Inside a checkpoint: what `save_pretrained` wrote."""
 

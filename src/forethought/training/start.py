@@ -14,14 +14,14 @@ from forethought.policies.actor_critic import ValueHead
 from forethought.policies.huggingface import HuggingFacePolicy, load_value_head
 from forethought.policies.loading import LoadedModel, load_pretrained
 from forethought.policies.lora import add_lora
-from forethought.policies.tiny import IMAGE_SIZE, make_tiny
+from forethought.policies.tiny import IMAGE_SIZE, SIZES, make_tiny
 from forethought.rollouts.corrections import corrected
 from forethought.rollouts.scripted import Answer, expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.slips import SlippingExpert
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World, open_world
-from forethought.runs.sources import MODEL_DIR, TINY, model_source
+from forethought.runs.sources import MODEL_DIR, model_source
 from forethought.training.run import Run
 from forethought.training.stored_pictures import require_equal_pictures
 from forethought.types import Step, Trajectory
@@ -48,9 +48,9 @@ def start(config: LanguageConfig, run: Run, *, slots: int, critic: bool) -> Star
     # Dropout draws from torch's own generator, which checkpoints hold from here on.
     torch.manual_seed((config.seed << 16) + run.process)
     folder = str(run.checkpoint / MODEL_DIR) if run.checkpoint else model_source(config.model)
-    if folder == TINY:
+    if folder in SIZES:
         world = open_world(config.environment, config.prompt, default_image_size=IMAGE_SIZE)
-        loaded = make_tiny(texts_of(world, config), seed=config.seed)
+        loaded = make_tiny(texts_of(world, config), seed=config.seed, size=SIZES[folder])
     else:
         # Frozen weights may be coarse; trained ones are kept in fp32.
         halved = config.compute.precision == "bf16" and bool(config.lora.components)

@@ -1,6 +1,7 @@
 """`forethought train`: from flags and files to a run, and every refusal in one line."""
 
 import errno
+import json
 import os
 import resource
 from collections.abc import Generator
@@ -108,6 +109,17 @@ def test_a_dry_run_of_sft_prints_settings_and_plan_and_writes_nothing(
     assert plan[2].startswith("# tokens      at most ")
     assert plan[3].startswith("# model       1,")
     assert "an estimate: weights 4." in plan[4]
+
+
+def test_a_model_made_from_nothing_is_as_large_as_its_name_says(
+    type_: Type, tmp_path: Path
+) -> None:
+    sft = f"{SFT} --model tiny-small --epochs 0.5 --output runs/small"
+    assert "# model       2" in type_(f"{sft} --dry-run").out  # Hundred thousand.
+    assert type_(sft).code == 0
+    (weights,) = tmp_path.glob("runs/small/checkpoints/*/model/config.json")
+    assert json.loads(weights.read_text())["text_config"]["hidden_size"] == 64
+    assert "# model       5,4" in type_(f"{SFT} --model tiny-large --dry-run").out
 
 
 def test_the_printed_settings_are_a_config_file(type_: Type, tmp_path: Path) -> None:
