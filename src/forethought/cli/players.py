@@ -10,6 +10,7 @@ from forethought.config_api import ApiConfig
 from forethought.config_parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import WithDataPolicy
 from forethought.errors import ConfigError
+from forethought.policies.remembering import RememberingPolicy
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.scripted import data_answer, expert_answer, play, random_answer
 from forethought.rollouts.seeding import Split, answer_seed, episode_seed
@@ -118,7 +119,7 @@ def model_player(
         collector = Collector(
             environment_id=world.id,
             runner=runner,
-            policy=policy,
+            policy=RememberingPolicy(policy),
             prompter=world.prompter,
             settings=AnswerSettings(max_new_tokens, temperature, "penalise"),
             split=Split.DEMONSTRATION,

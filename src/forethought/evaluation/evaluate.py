@@ -9,6 +9,7 @@ import numpy as np
 from forethought.config_parts import AnswerFormat, require
 from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange, summarise
 from forethought.policies.contract import Policy
+from forethought.policies.remembering import RememberingPolicy
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.scripted import Answer, expert_answer, play, random_answer
 from forethought.rollouts.seeding import Split, episode_seed
@@ -108,7 +109,7 @@ def play_policy(
         collector = Collector(
             environment_id=world.id,
             runner=runner,
-            policy=policy,
+            policy=RememberingPolicy(policy),
             prompter=world.prompter,
             settings=AnswerSettings(
                 settings.max_new_tokens, settings.temperature, "penalise", settings.hold_actions
