@@ -39,7 +39,8 @@ class DPOConfig:
     is then "matched", `epochs` passes are one iteration each, and nothing is collected."""
 
     total_steps: int = 15360
-    """Environment steps in all, those of branches and searches included."""
+    """Environment steps in all, those of branches and searches included. Rounds are whole, so the
+    last one may go beyond."""
 
     objective: Objective = "apw"
     """What is made of a pair: "dpo" (InteractiveCOT, Eq. 1), "constant_action" (Eq. 4), "apw"
@@ -183,10 +184,24 @@ class DPOConfig:
 
     @property
     def iterations(self) -> int:
-        """Rounds of collecting and updating; with `data`, passes over its pairs."""
+        """Rounds of collecting and updating, at most; with `data`, passes over its pairs."""
         if self.data is not None:
             return self.epochs
         return self.total_steps // self.rollout.steps_per_iteration
+
+    def goes_on(self, iterations: int, played: int) -> bool:
+        """Whether there is another round.
+
+        Rounds of whole episodes may take more environment steps than a round asks for, so steps
+        are counted: no round begins that could not keep within `total_steps`.
+
+        Args:
+            iterations: how many there were.
+            played: environment steps of these.
+        """
+        if self.data is not None:
+            return iterations < self.iterations
+        return played + self.rollout.steps_per_iteration <= self.total_steps
 
     @property
     def passes(self) -> int:

@@ -39,9 +39,9 @@ def dpo_work(config: DPOConfig, world: World) -> tuple[list[str], list[Step]]:
     rollout, iterations = config.rollout, config.iterations
     return [
         how,
-        f"steps       {iterations * rollout.steps_per_iteration:,} of the environment or a little "
-        f"more, for episodes are whole: {iterations} iterations of {rollout.steps_per_iteration}, "
-        f"in {rollout.slots} slots",
+        f"steps       {config.total_steps:,} of the environment, beyond which only the last round "
+        f"may go: at most {iterations} rounds of {rollout.steps_per_iteration} or more, in "
+        f"{rollout.slots} slots",
         f"pairs       {config.pairing}, at most {config.pairs_per_iteration} per iteration",
         f"updates     at most {iterations * config.updates_per_iteration:,}: "
         f"{config.updates_per_iteration} per iteration, of {config.batch_size} pairs each",

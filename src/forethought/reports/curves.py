@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forethought.config import SFTConfig
+from forethought.config_dpo import DPOConfig
 from forethought.config_file import OfflineConfig
 from forethought.evaluation.statistics import wilson_interval
 from forethought.reports.catalogue import CHARTS, Chart
@@ -50,6 +51,8 @@ def curves_section(run: RunRecord) -> str:
 
 def _log(run: RunRecord, metrics: MetricsTable) -> _Log:
     ceiling = None if run.evaluation is None else run.evaluation.ceiling.success_rate
+    if isinstance(run.config, DPOConfig) and run.config.data is not None:
+        return _Log(metrics, "passes over the pairs", 1, ceiling)
     if not isinstance(run.config, SFTConfig | OfflineConfig):
         per_step = run.config.rollout.steps_per_iteration
         return _Log(metrics, "environment steps", per_step, ceiling)
@@ -105,7 +108,7 @@ def _curves(chart: Chart, log: _Log) -> list[Curve]:
 def _curve(metric: str, label: str, log: _Log) -> Curve:
     metrics = log.metrics
     series = metrics.column(metric)
-    x, y = (series.steps * log.x_per_step).astype(np.float64), series.values
+    x, y = metrics.environment_steps(series.steps, per_step=log.x_per_step), series.values
     if metric != _SUCCESS or _EPISODES not in metrics.names or not x.size:
         return Curve(x, y, label)
     is_number_T = ~np.isnan(metrics.values[:, metrics.names.index(metric)])

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 STEP = "step"
 """The first key of every line."""
+_TAKEN = "environment_steps"
+"""Logged by algorithms whose rounds take as many as their episodes do."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,18 @@ class MetricsTable:
         values_T = self.values[:, self.names.index(name)]
         is_number_T = ~np.isnan(values_T)
         return Series(self.steps[is_number_T], values_T[is_number_T])
+
+    def environment_steps(self, steps: NDArray[np.int64], *, per_step: int) -> NDArray[np.float64]:
+        """How many environment steps a run had taken.
+
+        Args:
+            steps: of lines of this log.
+            per_step: how many each takes, where the log does not say how many it took.
+        """
+        if _TAKEN not in self.names:
+            return (steps * per_step).astype(np.float64)
+        taken_T = np.cumsum(np.nan_to_num(self.values[:, self.names.index(_TAKEN)]))
+        return taken_T[np.searchsorted(self.steps, steps)]
 
 
 def read_metrics(path: Path) -> MetricsTable:

@@ -99,7 +99,8 @@ def _curve(chain: Sequence[Cell]) -> Curve | None:
         metrics = read_metrics(path)
         if _SUCCESS in metrics.names:
             series = metrics.column(_SUCCESS)
-            xs += (before + series.steps * config.rollout.steps_per_iteration).tolist()
+            per_step = config.rollout.steps_per_iteration
+            xs += (before + metrics.environment_steps(series.steps, per_step=per_step)).tolist()
             ys += series.values.tolist()
         before += cell.steps
     return Curve(np.array(xs), trend(np.array(ys))) if xs else None

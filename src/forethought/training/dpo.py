@@ -98,18 +98,20 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
         total = config.iterations * updates_in_an_iteration(config, stored, run)
         updater = run.make_updater(policy, config.optimizer, total_steps=total)
         learner = Learner(policy, updater, reference, config, run)
-        per_iteration = 1 if stored is not None else config.rollout.steps_per_iteration
-        bar = run.bar("dpo", config.iterations * per_iteration)
-        bar.update(run.steps_done * per_iteration)
+        iteration = run.steps_done
+        played = run.progress.environment_steps if run.progress else 0
+        bar = run.bar("dpo", config.total_steps if stored is None else config.iterations)
+        bar.update(played if stored is None else iteration)
         with world.runner(slots if stored is None else 1, config.environment.workers) as runner:
             collectors = make_collectors(config, policy, world, runner, run, partial(advance, bar))
-            for iteration in range(run.steps_done, config.iterations):
+            while config.goes_on(iteration, played):
                 watch = Stopwatch()
                 gathered = act(collectors, stored, learner, iteration)
                 watch.lap("collect_s")
                 known = ask_reference(draw(gathered.pairs, learner, iteration), learner)
                 watch.lap("reference_s")
-                statistics = improve(known, learner, iteration)
+                stretch = stretch_of(config, iteration, played, gathered.steps)
+                statistics = improve(known, learner, iteration, stretch)
                 # Also without an update, lest prompts that were read before a kill be read anew.
                 policy.weights_changed()
                 watch.lap("update_s")
@@ -121,16 +123,41 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
                     run.keep_pairs(places(gathered), iteration + 1)
                 else:
                     bar.update()
-                if config.refresh_every and (iteration + 1) % config.refresh_every == 0:
+                iteration, played = iteration + 1, played + gathered.steps
+                if config.refresh_every and iteration % config.refresh_every == 0:
                     reference.refresh()
-                is_last = iteration + 1 == config.iterations
-                if is_last or (iteration + 1) % config.checkpoint_every == 0:
-                    cursors = collectors.whole.cursors() if stored is None else ()
+                is_last = not config.goes_on(iteration, played)
+                if is_last or iteration % config.checkpoint_every == 0:
                     run.save(
-                        policy, updater, step=iteration + 1, cursors=cursors, reference=reference
+                        policy,
+                        updater,
+                        step=iteration,
+                        cursors=collectors.whole.cursors() if stored is None else (),
+                        reference=reference,
+                        environment_steps=played,
                     )
         bar.close()
         return run.folder.path
+
+
+class Stretch(NamedTuple):
+    """Of the learning rate's schedule, in iterations as they were planned."""
+
+    start: float
+    stop: float
+
+
+def stretch_of(config: DPOConfig, iteration: int, played: int, steps: int) -> Stretch:
+    """What an iteration uses up of it: as much as of the environment steps.
+
+    Args:
+        played: steps before it.
+        steps: its own.
+    """
+    if config.data is not None:
+        return Stretch(iteration, iteration + 1)
+    planned = config.rollout.steps_per_iteration
+    return Stretch(played / planned, (played + steps) / planned)
 
 
 def updates_in_an_iteration(config: DPOConfig, stored: list[Pair] | None, run: Run) -> int:
@@ -217,7 +244,7 @@ def deviation(scores: Scores, mask_BT: Tensor, pairs: Sequence[PairSample]) -> f
     return float((scores.logprobs_BT[mask_BT].cpu() - flat).expm1().abs().max())
 
 
-def improve(known: Known, learner: Learner, iteration: int) -> Statistics:
+def improve(known: Known, learner: Learner, iteration: int, stretch: Stretch) -> Statistics:
     """Epochs of optimiser steps over shuffled batches of pairs; none where there are no pairs.
 
     Batches are drawn from the pairs of all processes; each process does its own ones.
@@ -240,7 +267,7 @@ def improve(known: Known, learner: Learner, iteration: int) -> Statistics:
             norms.append(
                 updater.step(
                     micro_losses(mine, len(batch), known.reference_point, totals, learner),
-                    position=(iteration + done) * nominal,
+                    position=(stretch.start + done * (stretch.stop - stretch.start)) * nominal,
                 )
             )
     means = run.sum(totals) / len(norms)

@@ -46,6 +46,8 @@ class Gathered(NamedTuple):
     collected: Collected
     """Everything that was played; its episodes are those played from their beginning."""
     pairs: list[Pair]
+    steps: int = 0
+    """Environment steps, those of all processes."""
 
 
 class _Root(NamedTuple):
@@ -104,7 +106,7 @@ def gather(collectors: Collectors, config: DPOConfig, run: Run, iteration: int) 
 
     Nothing is cut or left over, so the iteration ends some steps late.
     """
-    everything = Gathered(Collected([], []), [])
+    everything = Collected([], [])
     numbers = _numbers(run, iteration)
     candidates: list[Candidate] = []
     steps = 0
@@ -122,15 +124,13 @@ def gather(collectors: Collectors, config: DPOConfig, run: Run, iteration: int) 
         else:
             chosen = [_Root(t, draw_doubtful(t.steps, 1, choice)[0]) for t in whole]
             branched = _search(chosen, collectors.branches, config, numbers, candidates)
-        everything.collected.trajectories.extend([*collected.trajectories, *branched])
-        everything.collected.episodes.extend(collected.episodes)
+        everything.trajectories.extend([*collected.trajectories, *branched])
+        everything.episodes.extend(collected.episodes)
         played = [len(t.steps) for t in (*collected.trajectories, *branched)]
         steps += sum(run.gather(played))
         turn += 1
-    everything.pairs.extend(
-        make_pairs(candidates, margin=config.margin, most_per_state=config.pairs_per_state)
-    )
-    return everything
+    pairs = make_pairs(candidates, margin=config.margin, most_per_state=config.pairs_per_state)
+    return Gathered(everything, pairs, steps)
 
 
 def places(gathered: Gathered) -> list[PairPlace]:

@@ -103,6 +103,7 @@ class Run:
         step: int,
         cursors: Sequence[Cursor] = (),
         reference: Reference | None = None,
+        environment_steps: int = 0,
     ) -> None:
         """Writes a checkpoint from which this run, killed, continues bit for bit."""
         per_process = self.gather([tuple(cursors)])
@@ -114,6 +115,7 @@ class Run:
             updates=updater.steps,
             metrics=self.log.position(),
             cursors=tuple(per_process),
+            environment_steps=environment_steps,
         )
         write_checkpoint(
             self.folder.checkpoints_dir,

@@ -36,6 +36,8 @@ class Progress:
     """Where the metrics stood: what was logged later is taken back."""
     cursors: tuple[tuple[Cursor, ...], ...] = ()
     """Per process, per slot: where its episode stands."""
+    environment_steps: int = 0
+    """Of algorithms whose rounds take as many as their episodes do."""
 
     def among(self, processes: int) -> "Progress":
         """The same slots, dealt in equal parts to so many processes."""

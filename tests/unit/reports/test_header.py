@@ -9,10 +9,14 @@ import pytest
 
 from forethought.cli.evaluate import Evaluate
 from forethought.cli.settings import read_settings
+from forethought.config_dpo import DPOConfig
 from forethought.config_file import AnyConfig
+from forethought.config_parts import RolloutConfig
 from forethought.reports.header import header_section, page_title, setup_section
 from forethought.reports.inputs import read_run
 from tests.unit.reports.builders import PPO, PPO_STEPS, SFT, Page, evaluation, make_run
+
+DPO = DPOConfig(total_steps=40, rollout=RolloutConfig(slots=8, steps_per_iteration=8))
 
 
 def facts(run: Path) -> dict[str, str]:
@@ -51,10 +55,14 @@ def test_facts_of_a_finished_run(tmp_path: Path) -> None:
         pytest.param(SFT, 2, "2 of 4 updates", id="SFT, half way"),
         pytest.param(SFT, 4, "4 updates", id="SFT, done"),
         pytest.param(replace(SFT, data="x"), 2, "2 updates", id="SFT on data of unknown size"),
+        pytest.param(DPO, 0, "0 of 40 environment steps", id="DPO, only begun"),
+        pytest.param(DPO, 2, "24 of 40 environment steps", id="DPO, half way"),
+        pytest.param(DPO, 3, "36 environment steps", id="DPO, done"),
+        pytest.param(replace(DPO, data="x"), 1, "1 of 2 passes over the pairs", id="of data"),
     ],
 )
 def test_progress(tmp_path: Path, config: AnyConfig, lines: int, expected: str) -> None:
-    run = make_run(tmp_path / "run", config, metrics=lines * ['{"loss": 1}'])
+    run = make_run(tmp_path / "run", config, metrics=lines * ['{"environment_steps": 12}'])
     assert facts(run)["Trained for"] == expected
 
 

@@ -71,6 +71,17 @@ def test_the_table_has_a_column_per_name_and_nan_where_a_line_has_none(folder: R
         table.column("reward")
 
 
+def test_environment_steps_are_those_of_the_log_or_so_many_per_step(folder: RunFolder) -> None:
+    lines = ['{"step": 1, "a": 1}', '{"step": 2}', '{"step": 4, "a": 1}']
+    folder.metrics_path.write_text("\n".join(lines) + "\n")
+    table = read_metrics(folder.metrics_path)
+    assert table.environment_steps(table.column("a").steps, per_step=10).tolist() == [10, 40]
+    taken = [line.replace("{", f'{{"environment_steps": {n}, ') for n, line in enumerate(lines, 7)]
+    folder.metrics_path.write_text("\n".join(taken) + "\n")
+    table = read_metrics(folder.metrics_path)
+    assert table.environment_steps(table.column("a").steps, per_step=10).tolist() == [7, 24]
+
+
 def test_an_empty_log_is_an_empty_table(folder: RunFolder) -> None:
     MetricsLog.create(folder).close()
     table = read_metrics(folder.metrics_path)

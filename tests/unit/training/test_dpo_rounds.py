@@ -1,0 +1,73 @@
+"""Rounds of whole episodes, and the environment steps that a run may take."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from forethought.config_dpo import DPOConfig
+from forethought.config_parts import ComputeConfig, OptimizerConfig, RolloutConfig
+from forethought.runs.metrics import read_metrics
+from forethought.training.dpo import Stretch, stretch_of, train_dpo
+from tests.unit.training.conftest import ACTION_ONLY, CROSSING
+
+FOUR = RolloutConfig(
+    slots=4, steps_per_iteration=4, temperature=1.0, max_new_tokens=8, on_invalid="penalise"
+)
+"""Episodes take several steps, so that a round of four episodes takes more than four steps."""
+
+
+@pytest.fixture
+def config(small_model: Path, tmp_path: Path) -> DPOConfig:
+    return DPOConfig(
+        model=str(small_model),
+        output=str(tmp_path / "run"),
+        total_steps=200,
+        objective="dpo",
+        pairing="branch",
+        branches=2,
+        horizon=2,
+        checkpoint_every=1,
+        environment=CROSSING,
+        prompt=ACTION_ONLY,
+        rollout=FOUR,
+        optimizer=OptimizerConfig(learning_rate=1e-3, final_learning_rate=1e-4),
+        compute=ComputeConfig(threads=1),
+    )
+
+
+def test_no_round_begins_that_cannot_keep_within_the_steps(config: DPOConfig) -> None:
+    log = read_metrics(train_dpo(config) / "metrics.jsonl")
+    taken = np.cumsum(log.column("environment_steps").values)
+    assert 2 <= len(taken) < config.iterations
+    assert all(taken[:-1] <= 196)
+    assert taken[-1] > 196
+
+
+def test_resumed_rounds_equal_those_that_were_never_stopped(config: DPOConfig) -> None:
+    run = train_dpo(config)
+    said = (run / "metrics.jsonl").read_text(encoding="utf-8")
+    last = max(run.glob("checkpoints/step_*"), key=lambda path: int(path.name.split("_")[1]))
+    whole = load_file(last / "model/model.safetensors")
+    shutil.rmtree(last)
+    train_dpo(config, existing="resume")
+    resumed = load_file(last / "model/model.safetensors")
+    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
+    assert (run / "metrics.jsonl").read_text(encoding="utf-8") == said
+
+
+def test_the_schedule_goes_by_the_steps_that_were_taken() -> None:
+    config = DPOConfig(total_steps=40, rollout=FOUR)
+    assert stretch_of(config, iteration=1, played=10, steps=6) == Stretch(2.5, 4.0)
+    stored = DPOConfig(data="somewhere", epochs=3)
+    assert stretch_of(stored, iteration=1, played=0, steps=0) == Stretch(1, 2)
+
+
+def test_a_round_begins_where_it_fits() -> None:
+    config = DPOConfig(total_steps=40, rollout=FOUR)
+    assert [config.goes_on(2, played) for played in (0, 36, 37)] == [True, True, False]
+    stored = DPOConfig(data="somewhere", epochs=3)
+    assert [stored.goes_on(passes, 0) for passes in (2, 3)] == [True, False]
