@@ -23,12 +23,10 @@ from forethought.targets.pairs import Candidate, Pair, candidate_of, candidates_
 from forethought.targets.preference import lookahead_score, trajectory_scores
 from forethought.targets.search import SearchTree
 from forethought.training.run import Run
-from forethought.types import Step, Trajectory
+from forethought.types import Trajectory
 
 _BRANCHES = 1 << 48
 """Where the numbers of episodes that begin in the middle of another one begin."""
-_CERTAIN = 1e-6
-"""Nats: no answer counts as more certain than that."""
 
 
 class Collectors(NamedTuple):
@@ -122,7 +120,7 @@ def gather(collectors: Collectors, config: DPOConfig, run: Run, iteration: int) 
             chosen = _choose(whole, _most_branched(whole, config, run), choice)
             branched = _branch(chosen, collectors.branches, config, numbers, candidates)
         else:
-            chosen = [_Root(t, draw_doubtful(t.steps, 1, choice)[0]) for t in whole]
+            chosen = [_Root(t, int(choice.integers(len(t.steps)))) for t in whole]
             branched = _search(chosen, collectors.branches, config, numbers, candidates)
         everything.trajectories.extend([*collected.trajectories, *branched])
         everything.episodes.extend(collected.episodes)
@@ -183,25 +181,13 @@ def _most_branched(whole: Sequence[Trajectory], config: DPOConfig, run: Run) -> 
 
 
 def _choose(whole: Sequence[Trajectory], count: int, choice: np.random.Generator) -> list[_Root]:
-    """States that were passed, none twice, where the policy was in doubt."""
-    passed = [_Root(trajectory, at) for trajectory in whole for at in range(len(trajectory.steps))]
-    steps = [root.trajectory.steps[root.at] for root in passed]
-    return [passed[index] for index in draw_doubtful(steps, count, choice)]
+    """States that were passed, drawn uniformly, none twice.
 
-
-def draw_doubtful(steps: Sequence[Step], count: int, choice: np.random.Generator) -> list[int]:
-    """Which steps to answer again: drawn without replacement, in proportion to how unlikely
-    the answer was that was given, -log p in nats.
-
-    Where the policy is certain, it would give the same answer again, and a pair needs two.
-
-    Returns:
-        Indices, ascending.
+    Not by how unlikely their answers were: most of those were slips, and a pair teaches little by
+    keeping the policy from what it hardly ever says (docs/algorithms/dpo.md).
     """
-    surprise = np.array([-sum(step.completion.logprobs) for step in steps])
-    # The largest of log w + Gumbel noise are a draw by weight w, one after the other.
-    keys = np.log(np.maximum(surprise, _CERTAIN)) + choice.gumbel(size=len(steps))
-    return sorted(int(index) for index in np.argsort(-keys)[:count])
+    passed = [_Root(trajectory, at) for trajectory in whole for at in range(len(trajectory.steps))]
+    return [passed[index] for index in sorted(choice.permutation(len(passed))[:count])]
 
 
 def _branch(

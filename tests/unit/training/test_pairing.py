@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from forethought.config_dpo import DPOConfig, Pairing
@@ -16,14 +15,12 @@ from forethought.runs.pairs import read_pairs, write_pairs
 from forethought.targets.preference import trajectory_scores
 from forethought.training.pairing import (
     Gathered,
-    draw_doubtful,
     gather,
     make_collectors,
     places,
 )
 from forethought.types import Trajectory
 from tests.unit.rollouts.dice import Dice
-from tests.unit.targets.builders import Did, trajectory
 from tests.unit.training.stairs import TOP, Stairs
 
 WORLD = EnvironmentConfig("tests.unit.training.stairs:Stairs")
@@ -203,23 +200,3 @@ def test_a_run_is_what_the_loop_needs_of_it() -> None:
         *vars(Run),
         *Run.__dataclass_fields__,
     }
-
-
-def test_states_are_drawn_by_how_unlikely_their_answers_were() -> None:
-    """-log p of 0.1, 0.3 and 0.6 nats: a tenth, three and six tenths of the draws. 4,000 draws
-    of a share s have a standard deviation of sqrt(s (1 - s) / 4000), 0.0077 at most."""
-    steps = trajectory(
-        *(Did("up", logprobs=logprobs) for logprobs in ((-0.1,), (-0.1, -0.2), (-0.6, 0.0)))
-    ).steps
-    rng = np.random.default_rng(0)
-    drawn = [draw_doubtful(steps, 1, rng)[0] for _ in range(4000)]
-    shares = np.bincount(drawn, minlength=3) / len(drawn)
-    assert shares == pytest.approx([0.1, 0.3, 0.6], abs=0.03)
-
-
-def test_a_certain_state_is_drawn_where_there_is_no_other() -> None:
-    steps = trajectory(Did("up", logprobs=(0.0,)), Did("up", logprobs=(-0.5,)), Did("up")).steps
-    rng = np.random.default_rng(0)
-    assert all(draw_doubtful(steps, 1, rng) == [1] for _ in range(50))
-    assert draw_doubtful(steps, 3, rng) == [0, 1, 2]
-    assert draw_doubtful(steps, 9, rng) == [0, 1, 2]
