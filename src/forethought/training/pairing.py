@@ -181,11 +181,7 @@ def _most_branched(whole: Sequence[Trajectory], config: DPOConfig, run: Run) -> 
 
 
 def _choose(whole: Sequence[Trajectory], count: int, choice: np.random.Generator) -> list[_Root]:
-    """States that were passed, drawn uniformly, none twice.
-
-    Not by how unlikely their answers were: most of those were slips, and a pair teaches little by
-    keeping the policy from what it hardly ever says (docs/algorithms/dpo.md).
-    """
+    """States that were passed, drawn uniformly, none twice."""
     passed = [_Root(trajectory, at) for trajectory in whole for at in range(len(trajectory.steps))]
     return [passed[index] for index in sorted(choice.permutation(len(passed))[:count])]
 
