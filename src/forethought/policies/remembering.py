@@ -12,6 +12,8 @@ class _Question(NamedTuple):
     """All that a greedy answer depends on."""
 
     prompt: bytes
+    said: tuple[tuple[str, str], ...]
+    """Roles and texts: prompts for an endpoint have no token ids."""
     max_new_tokens: int
     choices: tuple[str, ...] | None
 
@@ -43,7 +45,9 @@ class RememberingPolicy:
         if request.temperature > 0:
             self._policy.submit(request)
             return
-        question = _Question(request.prompt.key, request.max_new_tokens, request.choices)
+        prompt = request.prompt
+        said = tuple((message.role, message.text) for message in prompt.messages)
+        question = _Question(prompt.key, said, request.max_new_tokens, request.choices)
         if question in self._answered:
             self._ready.append(replace(self._answered[question], key=request.key))
         elif question in self._waiting:

@@ -99,6 +99,15 @@ def test_all_that_an_answer_depends_on_is_compared() -> None:
     assert found == {0: "0", 1: "1", 2: "2", 3: "3", 4: "4", 5: "5", 6: "4"}
 
 
+def test_prompts_without_ids_are_told_apart_by_their_words() -> None:
+    """Endpoints are sent messages, and tokenise them themselves."""
+    a, b, again = (Prompt((Message("user", text),), ()) for text in ("a", "b", "a"))
+    requests = [
+        GenerationRequest(key, prompt, key, 9, 0.0) for key, prompt in enumerate((a, b, again))
+    ]
+    assert answers(*requests) == {0: "0", 1: "1", 2: "0"}
+
+
 def test_it_stands_for_the_policy() -> None:
     policy = RememberingPolicy(CountingPolicy())
     assert policy.version == 7
