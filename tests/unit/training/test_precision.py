@@ -1,5 +1,6 @@
 """bf16 on the CPU: the same gradients, and PyTorch's settings as they were."""
 
+from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,13 +18,24 @@ from forethought.training.precision import autocast
 from forethought.types import Message
 
 
+@pytest.fixture(autouse=True)
+def precision_is_forgotten() -> Generator[None]:
+    """Accelerate keeps it for the process: the next test would have to ask for the same."""
+    yield
+    forget_precision()
+
+
 @pytest.fixture(scope="module")
 def policy(small_model: Path) -> HuggingFacePolicy:
     return load_policy(str(small_model), slots=2)
 
 
-def accelerator(precision: str) -> Accelerator:
+def forget_precision() -> None:
     AcceleratorState._reset_state(reset_partial_state=True)  # pyright: ignore[reportPrivateUsage]
+
+
+def accelerator(precision: str) -> Accelerator:
+    forget_precision()
     return Accelerator(mixed_precision=precision, cpu=True)
 
 
