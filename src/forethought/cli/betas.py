@@ -14,10 +14,10 @@ from forethought.cli.tables import rows_table
 from forethought.config_ilql import ValueActingConfig
 from forethought.config_q_sft import ActingConfig
 from forethought.errors import ConfigError
-from forethought.evaluation.evaluate import play_policy, row_of, scripted_row
+from forethought.evaluation.evaluate import play_policy
 from forethought.evaluation.results import EvaluationRow, row_to_json
+from forethought.evaluation.scripted_rows import ScriptedRows, row_of
 from forethought.policies.contract import Policy
-from forethought.rollouts.scripted import expert_answer, random_answer
 from forethought.rollouts.seeding import Split
 
 
@@ -49,11 +49,11 @@ def evaluate_betas(settings: Evaluate) -> None:
             )
             rows.append(row_of(f"β = {beta:g}", trajectories))
     if not settings.training_seeds:
-        expert = expert_answer(settings.prompt.format)
+        scripted = ScriptedRows()
         rows = [
-            scripted_row("random", random_answer(judged.seed), world, judged.episodes),
+            scripted.random(world, judged.episodes, seed=judged.seed),
             *rows,
-            scripted_row("expert", expert, world, judged.episodes),
+            scripted.expert(world, judged.episodes, settings.prompt.format),
             EvaluationRow("ceiling", success_rate=world.ceiling.success_rate),
         ]
     if settings.json:

@@ -20,6 +20,7 @@ from forethought.config_q_sft import Extraction
 from forethought.evaluation.evaluate import Evaluated, EvaluationSettings
 from forethought.evaluation.evaluate import evaluate as play_held_out
 from forethought.evaluation.results import Evaluation
+from forethought.evaluation.scripted_rows import ScriptedRows
 from forethought.rollouts.store import write_shard
 from forethought.runs.run_folder import RunFolder, write_text
 
@@ -106,11 +107,12 @@ class Judged(NamedTuple):
     """None where it belongs to no run."""
 
 
-def judge(settings: Evaluate, *, keep: bool = True) -> Judged:
+def judge(settings: Evaluate, *, keep: bool = True, scripted: ScriptedRows | None = None) -> Judged:
     """Plays, and keeps what came of it in the run folder that it belongs to.
 
     Args:
         keep: False keeps nothing.
+        scripted: chance and expert as they have played before, if they have.
 
     Raises:
         ForethoughtError: a model, world or option that is not there; a full disk.
@@ -118,7 +120,7 @@ def judge(settings: Evaluate, *, keep: bool = True) -> Judged:
     source = find_source(settings.run)
     folder = _results_folder(source, settings) if keep else None
     with nullcontext() if folder is None else folder.lock():
-        evaluated = _play(source, settings)
+        evaluated = _play(source, settings, scripted)
         if folder is not None:
             write_shard(folder.evaluation_episodes_path, evaluated.trajectories)
             write_text(folder.evaluation_path, evaluated.evaluation.to_json())
@@ -154,7 +156,7 @@ def _results_folder(source: Source, settings: Evaluate) -> RunFolder | None:
     return source.run if is_own else None
 
 
-def _play(source: Source, settings: Evaluate) -> Evaluated:
+def _play(source: Source, settings: Evaluate, scripted: ScriptedRows | None) -> Evaluated:
     load_quietly(threads=settings.threads)
     judged = settings.evaluation
     policy, world = open_player(
@@ -172,6 +174,7 @@ def _play(source: Source, settings: Evaluate) -> Evaluated:
                 judged,
                 checkpoint=source.checkpoint,
                 answer_format=settings.prompt.format,
+                scripted=scripted,
                 workers=settings.environment.workers,
                 on_episode=bar.update,
             )

@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -24,6 +25,7 @@ from forethought.config_ilql import ILQLConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError, UnknownNameError
 from forethought.evaluation.results import Evaluation
+from forethought.evaluation.scripted_rows import ScriptedRows
 from forethought.studies.cells import Plan, plan_study
 from forethought.studies.code_version import code_version
 from forethought.studies.config import load_study
@@ -113,7 +115,9 @@ def _run(plan: Plan, results: Path, only: Sequence[str]) -> list[Outcome]:
     def after_cell() -> None:
         write_results(plan, results)
 
-    return run_cells(plan, Work(train, _judge, _say, after_cell), only=only)
+    return run_cells(
+        plan, Work(train, partial(_judge, ScriptedRows()), _say, after_cell), only=only
+    )
 
 
 def _forget_last_cell() -> None:
@@ -125,7 +129,9 @@ def _forget_last_cell() -> None:
     gc.collect()
 
 
-def _judge(config: AnyConfig, episodes: int, temperature: float) -> Evaluation:
+def _judge(
+    scripted: ScriptedRows, config: AnyConfig, episodes: int, temperature: float
+) -> Evaluation:
     """As `forethought evaluate` does; sampled episodes are not kept."""
     from forethought.cli.evaluate import Evaluate, judge
     from forethought.cli.models import find_source
@@ -144,6 +150,7 @@ def _judge(config: AnyConfig, episodes: int, temperature: float) -> Evaluation:
             prompt=config.prompt,
         ),
         keep=temperature == 0,
+        scripted=scripted,
     )
     return judged.evaluation
 

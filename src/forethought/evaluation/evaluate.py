@@ -4,20 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from forethought.config_parts import AnswerFormat, require
-from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange, summarise
+from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange
+from forethought.evaluation.scripted_rows import ScriptedRows, row_of
 from forethought.policies.contract import Policy
 from forethought.policies.remembering import RememberingPolicy
 from forethought.rollouts.collector import AnswerSettings, Collector
-from forethought.rollouts.scripted import Answer, expert_answer, play, random_answer
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.world import World
 from forethought.types import Trajectory
-
-BOOTSTRAP_SEED = 0
-"""Intervals of equal results are equal."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +57,7 @@ def evaluate(
     *,
     checkpoint: str | None,
     answer_format: AnswerFormat = "thoughts",
+    scripted: ScriptedRows | None = None,
     workers: int = 0,
     on_episode: Callable[[], object] | None = None,
 ) -> Evaluated:
@@ -71,9 +67,11 @@ def evaluate(
 
     Args:
         checkpoint: which state of the policy this is, for the record.
+        scripted: chance and expert as they have played before, if they have.
         workers: processes that host the policy's environments; 0: this one.
         on_episode: called after every episode of the policy, for a progress bar.
     """
+    scripted = scripted or ScriptedRows()
     trajectories = play_policy(policy, world, settings, workers=workers, on_episode=on_episode)
     first = episode_seed(Split.EVALUATION, settings.seed, 0)
     evaluation = Evaluation(
@@ -83,8 +81,8 @@ def evaluate(
         temperature=settings.temperature,
         holds_actions=settings.hold_actions,
         policy=row_of("policy", trajectories),
-        random=scripted_row("random", random_answer(settings.seed), world, settings.episodes),
-        expert=scripted_row("expert", expert_answer(answer_format), world, settings.episodes),
+        random=scripted.random(world, settings.episodes, seed=settings.seed),
+        expert=scripted.expert(world, settings.episodes, answer_format),
         ceiling=EvaluationRow("ceiling", success_rate=world.ceiling.success_rate),
     )
     return Evaluated(evaluation, trajectories)
@@ -119,18 +117,3 @@ def play_policy(
             on_episode=on_episode,
         )
         return collector.collect_episodes(range(settings.episodes)).trajectories
-
-
-def scripted_row(name: str, answer: Answer, world: World, episodes: int) -> EvaluationRow:
-    """A scripted agent on the same held-out episodes."""
-    environment = world.factory()
-    seeds = (episode_seed(Split.EVALUATION, 0, index) for index in range(episodes))
-    try:
-        return row_of(name, list(play(world.id, environment, world.prompter, answer, seeds)))
-    finally:
-        environment.close()
-
-
-def row_of(name: str, trajectories: list[Trajectory]) -> EvaluationRow:
-    """One row of a table, with intervals."""
-    return summarise(name, trajectories, np.random.default_rng(BOOTSTRAP_SEED))

@@ -23,6 +23,8 @@ class World:
     """A chosen environment with its options, and the words that belong to it."""
 
     id: str
+    options: tuple[tuple[str, str | int | float | bool], ...]
+    """What `factory` passes on, by name."""
     factory: Callable[[], Environment]
     actions: tuple[str, ...] | None
     ceiling: Ceiling
@@ -71,7 +73,9 @@ def open_world(
             tells_invalid=prompt.tell_invalid,
             memory=find_memory(name) if prompt.history == "memory" else None,
         )
-        return World(name, factory, sample.actions, sample.ceiling, prompter)
+        return World(
+            name, tuple(sorted(options.items())), factory, sample.actions, sample.ceiling, prompter
+        )
     finally:
         sample.close()
 

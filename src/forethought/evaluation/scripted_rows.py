@@ -1,0 +1,62 @@
+"""Chance and expert, beside which a policy is judged."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from forethought.config_parts import AnswerFormat
+from forethought.evaluation.results import EvaluationRow, summarise
+from forethought.rollouts.scripted import Answer, expert_answer, play, random_answer
+from forethought.rollouts.seeding import Split, episode_seed
+from forethought.rollouts.world import World
+from forethought.types import Trajectory
+
+BOOTSTRAP_SEED = 0
+"""Intervals of equal results are equal."""
+
+
+class ScriptedRows:
+    """The rows of those who play without a model, on held-out episodes.
+
+    They are the same whoever is judged beside them: one of these, kept while many are
+    judged, plays each row once.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[object, ...], EvaluationRow] = {}
+
+    def random(self, world: World, episodes: int, *, seed: int) -> EvaluationRow:
+        """Actions drawn uniformly.
+
+        Args:
+            seed: of the draws.
+        """
+        return self._row("random", world, episodes, seed, lambda: random_answer(seed))
+
+    def expert(self, world: World, episodes: int, answer_format: AnswerFormat) -> EvaluationRow:
+        """The world's own expert."""
+        return self._row(
+            "expert", world, episodes, answer_format, lambda: expert_answer(answer_format)
+        )
+
+    def _row(
+        self, name: str, world: World, episodes: int, manner: object, answer: Callable[[], Answer]
+    ) -> EvaluationRow:
+        key = (name, world.id, world.options, episodes, manner)
+        if key not in self._rows:
+            self._rows[key] = _played(name, world, episodes, answer())
+        return self._rows[key]
+
+
+def row_of(name: str, trajectories: list[Trajectory]) -> EvaluationRow:
+    """One row of a table, with intervals."""
+    return summarise(name, trajectories, np.random.default_rng(BOOTSTRAP_SEED))
+
+
+def _played(name: str, world: World, episodes: int, answer: Answer) -> EvaluationRow:
+    environment = world.factory()
+    seeds = (episode_seed(Split.EVALUATION, 0, index) for index in range(episodes))
+    try:
+        return row_of(name, list(play(world.id, environment, world.prompter, answer, seeds)))
+    finally:
+        environment.close()

@@ -1,0 +1,52 @@
+"""Chance and expert are played once per world, however many policies stand beside them."""
+
+from collections.abc import Callable
+
+import pytest
+
+from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.environments.contract import Environment
+from forethought.evaluation.scripted_rows import ScriptedRows
+from forethought.rollouts import world as worlds
+from forethought.rollouts.world import World, open_world
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of the environments that were made, in this order."""
+    names: list[str] = []
+    make: Callable[..., Environment] = worlds.make_environment
+
+    def counted(name: str, **options: str | int | float | bool) -> Environment:
+        names.append(name)
+        return make(name, **options)
+
+    monkeypatch.setattr(worlds, "make_environment", counted)
+    return names
+
+
+def number_line(*options: str) -> World:
+    config = EnvironmentConfig(id="NumberLine", options=options)
+    return open_world(config, PromptConfig(), default_image_size=64)
+
+
+def test_a_second_policy_finds_the_rows_of_the_first(made: list[str]) -> None:
+    rows = ScriptedRows()
+    chance, expert = (
+        rows.random(number_line(), 20, seed=0),
+        rows.expert(number_line(), 20, "thoughts"),
+    )
+    before = len(made)
+    assert rows.random(number_line(), 20, seed=0) is chance
+    assert rows.expert(number_line(), 20, "thoughts") is expert
+    assert len(made) == before + 2, "two worlds were opened, none was played"
+    assert chance.episodes == expert.episodes == 20
+    assert chance.success_rate != expert.success_rate
+
+
+def test_another_world_or_another_number_of_episodes_is_played() -> None:
+    rows = ScriptedRows()
+    chance = rows.random(number_line(), 20, seed=0)
+    assert rows.random(number_line(), 10, seed=0).episodes == 10
+    assert rows.random(number_line(), 20, seed=1) is not chance
+    assert rows.random(number_line("max_position=9"), 20, seed=0) is not chance
