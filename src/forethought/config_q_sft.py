@@ -77,14 +77,15 @@ class QSFTConfig:
     """Of initial weights and shuffling."""
 
     phases: Literal["two", "joint"] = "two"
-    """π_φ first and then p_θ (the paper's Algorithm 1), or both in every step (its code)."""
+    """π_φ first and then p_θ (the paper's Algorithm 1), or both in every step (its code), without
+    the first phase. What both learn from the same batches cancels in p/π."""
 
     behaviour_epochs: float = 1.0
     """Passes over the data in the first phase; may be a fraction. 0: the model imitates these
     data already, as a run of `train sft` on them does, and is π_φ as it is."""
 
     returns_epochs: float = 0.0
-    """Passes between the two phases in which p_θ learns what each action brought in the data.
+    """Passes before the last phase in which p_θ learns what each action brought in the data.
     p_θ = π_φ says that everything is worth 1, and it takes long until the rewards have come
     all the way; after these passes it says what the data's policy gets. 0: the paper."""
 
@@ -151,7 +152,6 @@ class QSFTConfig:
         require(self.behaviour_epochs >= 0, "behaviour_epochs", self.behaviour_epochs, "0 or more")
         known = self.returns_epochs
         require(0 <= known < math.inf, "returns_epochs", known, "0 or more")
-        require(known == 0 or self.phases == "two", "returns_epochs", known, "0 with phases joint")
         require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
         require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
         sharp = self.backup_beta

@@ -45,7 +45,13 @@ def train_archer(config: ArcherConfig, *, existing: Existing = "refuse") -> Path
     """
     with open_run(config, existing) as run:
         models = start_archer(config, run)
-        episodes = load_episodes(config.data, models.policy, lambda one: one.known_answers > 0)
+        with run.bar("reading", None) as bar:
+            episodes = load_episodes(
+                config.data,
+                models.policy,
+                lambda one: one.known_answers > 0,
+                on_episode=bar.update,
+            )
         phases = Phases(
             "archer",
             models,

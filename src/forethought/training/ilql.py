@@ -51,9 +51,13 @@ def train_ilql(config: ILQLConfig, *, existing: Existing = "refuse") -> Path:
     """
     with open_run(config, existing) as run:
         models = start_ilql(config, run)
-        episodes = load_episodes(
-            config.data, models.behaviour, lambda one: known_actions(one, config) > 0
-        )
+        with run.bar("reading", None) as bar:
+            episodes = load_episodes(
+                config.data,
+                models.behaviour,
+                lambda one: known_actions(one, config) > 0,
+                on_episode=bar.update,
+            )
         phases = Phases(
             "ilql",
             models,

@@ -34,8 +34,17 @@ class OfflineData(NamedTuple):
     """A token that no episode's answer holds, or None where none is needed."""
 
 
-def load_offline(config: QSFTConfig, world: World, policy: HuggingFacePolicy) -> OfflineData:
+def load_offline(
+    config: QSFTConfig,
+    world: World,
+    policy: HuggingFacePolicy,
+    *,
+    on_episode: Callable[[], object] | None = None,
+) -> OfflineData:
     """Reads the data, refuses what does not fit, and lays the episodes out as tokens.
+
+    Args:
+        on_episode: called after every episode, for a progress bar.
 
     Raises:
         ConfigError: no step, equal returns, a return outside the reward map, or an answer
@@ -54,23 +63,34 @@ def load_offline(config: QSFTConfig, world: World, policy: HuggingFacePolicy) ->
             choices = [one for answer in episode.answers() for one in trie.choices(answer)]
             episode = replace(episode, choices=tuple(choices))
         episodes.append(episode)
+        if on_episode is not None:
+            on_episode()
     dummy = find_dummy(episodes, policy.encoder) if config.leftover == "dummy" else None
     return OfflineData(episodes, reward_map, dummy)
 
 
 def load_episodes(
-    data: str, policy: HuggingFacePolicy, is_known: Callable[[Episode], bool]
+    data: str,
+    policy: HuggingFacePolicy,
+    is_known: Callable[[Episode], bool],
+    *,
+    on_episode: Callable[[], object] | None = None,
 ) -> list[Episode]:
     """The data as sequences of tokens.
 
     Args:
         is_known: whether an episode has anything from which values could be learned.
+        on_episode: called after every episode, for a progress bar.
 
     Raises:
         ConfigError: no episode has.
         StorageError: a shard is refused.
     """
-    episodes = [to_episode(trajectory, policy) for trajectory in stored(Path(data))]
+    episodes: list[Episode] = []
+    for trajectory in stored(Path(data)):
+        episodes.append(to_episode(trajectory, policy))
+        if on_episode is not None:
+            on_episode()
     if not any(is_known(episode) for episode in episodes):
         raise ConfigError(
             f"data: {data} holds no step whose outcome is known — expected episodes that "

@@ -23,8 +23,6 @@ from forethought.training.q_sft_targets import Judged, judge, read_returns
 from forethought.training.run import Existing, open_run
 from forethought.types import Measure
 
-BOTH_LOSSES = ["likelihood_loss", "loss"]
-
 
 def train_q_sft(config: QSFTConfig, *, existing: Existing = "refuse") -> Path:
     """Trains, and returns the run folder.
@@ -41,14 +39,12 @@ def train_q_sft(config: QSFTConfig, *, existing: Existing = "refuse") -> Path:
 
 
 def plan_stages(config: QSFTConfig, episodes: int) -> list[Stage[Phase]]:
-    """The phases with their updates; at least one each."""
+    """The phases with their updates, at least one each. Joint ones need none for π_φ alone."""
     passes: list[tuple[Phase, float]] = [
-        ("behaviour", config.behaviour_epochs),
+        ("behaviour", config.behaviour_epochs if config.phases == "two" else 0.0),
         ("returns", config.returns_epochs),
         ("likelihood", config.epochs),
     ]
-    if config.phases == "joint":
-        passes = [("joint", config.epochs)]
     return stages_of(passes, episodes=episodes, batch_size=config.batch_size)
 
 
@@ -68,7 +64,7 @@ def update(
         judged, measures = look_up(mine, parts, learner)
         known = sum(e.known_returns if phase == "returns" else e.known_actions for e in batch)
         losses += [partial(learn_values, one, known, learner, valued) for one in judged]
-    if phase in ("behaviour", "joint"):
+    if phase == "behaviour" or config.phases == "joint":
         actions = sum(episode.actions for episode in batch)
         losses += [
             partial(imitate, part.tokens, part.is_action_BT, actions, policy, run, imitated)
@@ -78,11 +74,21 @@ def update(
     policy.weights_changed()
     if phase != "behaviour":
         models.follow(config.target_rate)
-    shown = {"behaviour": [imitated], "joint": [valued, imitated]}.get(phase, [valued])
-    names = {"behaviour": ["loss"], "joint": BOTH_LOSSES}.get(phase, ["likelihood_loss"])
-    totals = run.sum(torch.stack(shown)).tolist()
-    means = [Measure(name, total) for name, total in zip(names, totals, strict=True)]
+    losses_shown = _losses_shown(phase, config, valued=valued, imitated=imitated)
+    totals = run.sum(torch.stack(list(losses_shown.values()))).tolist()
+    means = [Measure(name, total) for name, total in zip(losses_shown, totals, strict=True)]
     return [*means, Measure("gradient_norm", norm), *measures]
+
+
+def _losses_shown(
+    phase: Phase, config: QSFTConfig, *, valued: Tensor, imitated: Tensor
+) -> dict[str, Tensor]:
+    """By the names under which the log has them."""
+    if phase == "behaviour":
+        return {"loss": imitated}
+    if config.phases == "joint":
+        return {"likelihood_loss": valued, "loss": imitated}
+    return {"likelihood_loss": valued}
 
 
 def learn_values(judged: Judged, known: int, learner: Learner, total: Tensor) -> Tensor:

@@ -25,22 +25,24 @@ from forethought.training.start import start
 TARGET = "target"
 """Folder of p_θ̄, beside the two that act."""
 
-Phase = Literal["behaviour", "returns", "likelihood", "joint"]
-"""What is trained: π_φ; p_θ on what the data brought; p_θ; both."""
+Phase = Literal["behaviour", "returns", "likelihood"]
+"""What is learned: π_φ; p_θ from what the data brought; p_θ from its own slow copy."""
 
 
 class QSFTModels:
     """Satisfies `Trainable`: the module that the present phase trains."""
 
-    def __init__(self, behaviour: HuggingFacePolicy, settings: Settings) -> None:
+    def __init__(self, behaviour: HuggingFacePolicy, settings: Settings, *, is_joint: bool) -> None:
         """
         Args:
             behaviour: π_φ; the other two are copied from it when they are first needed.
+            is_joint: whether π_φ learns on while p_θ does.
         """
         self.behaviour = behaviour
         self.likelihood: Twin | None = None
         self.target: Twin | None = None
         self._settings = settings
+        self._is_joint = is_joint
         self._trained: nn.Module = behaviour.module
 
     @property
@@ -58,7 +60,7 @@ class QSFTModels:
             self.target = twin_again(self.likelihood)
         self.target.module.requires_grad_(requires_grad=False)
         self.target.module.eval()
-        if phase == "joint":
+        if self._is_joint:
             both = {BEHAVIOUR: self.behaviour.module, LIKELIHOOD: self.likelihood.module}
             self._trained = nn.ModuleDict(both)
         else:
@@ -105,8 +107,10 @@ def start_learner(config: QSFTConfig, run: Run) -> Learner:
         ForethoughtError: a world, option, model, checkpoint or data set that is not there.
     """
     world, behaviour = start(config, run, slots=1, critic=False)
-    data = load_offline(config, world, behaviour)
-    models = QSFTModels(behaviour, Settings(config.acting, config.support))
+    with run.bar("reading", None) as bar:
+        data = load_offline(config, world, behaviour, on_episode=bar.update)
+    settings = Settings(config.acting, config.support)
+    models = QSFTModels(behaviour, settings, is_joint=config.phases == "joint")
     if run.checkpoint is not None and (run.checkpoint / MODEL_DIR / LIKELIHOOD).is_dir():
         folder = run.checkpoint / MODEL_DIR
         models.likelihood = load_twin(folder / LIKELIHOOD, behaviour)

@@ -1,5 +1,6 @@
 """Q-SFT's two phases: which state is asked about what, what moves, and what survives a kill."""
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,7 @@ def test_targets_ask_both_models_about_the_next_state(
     policy = load_policy(str(small_model), slots=1)
     config = replace(q_sft_config, gamma=gamma, support=SupportConfig(min_probability=0.01))
     data = load_offline(config, crossing, policy)
-    models = QSFTModels(policy, Settings(config.acting, config.support))
+    models = QSFTModels(policy, Settings(config.acting, config.support), is_joint=False)
     models.begin("likelihood")
     unlike(policy, models)
     learner = Learner(models, data, config, OneProcess())  # type: ignore[arg-type]
@@ -118,7 +119,7 @@ def test_targets_from_returns(q_sft_config: QSFTConfig, crossing: World, small_m
     policy = load_policy(str(small_model), slots=1)
     config = replace(q_sft_config, gamma=0.5)
     data = load_offline(config, crossing, policy)
-    models = QSFTModels(policy, Settings(config.acting, config.support))
+    models = QSFTModels(policy, Settings(config.acting, config.support), is_joint=False)
     models.begin("returns")
     learner = Learner(models, data, config, OneProcess())  # type: ignore[arg-type]
     episodes = [data.episodes[0], data.episodes[1]]
@@ -153,6 +154,20 @@ def test_two_phases(q_sft_config: QSFTConfig) -> None:
         torch.testing.assert_close(now, slow[name] + 0.1 * (fast[name] - slow[name]))
 
 
+def test_both_learn_from_the_same_batches(q_sft_config: QSFTConfig, small_model: Path) -> None:
+    """Joint phases move π_φ, too: on the returns, and on the values behind them."""
+    changes = {"checkpoint_every": 1, "returns_epochs": 0.1, "epochs": 0.1, "phases": "joint"}
+    run = train_q_sft(replace(q_sft_config, **changes))  # type: ignore[arg-type]
+    log = read_metrics(run / "metrics.jsonl")
+    assert log.column("loss").steps.tolist() == [1, 2]
+    assert log.column("likelihood_loss").steps.tolist() == [1, 2]
+    start = load_file(small_model / "model.safetensors")
+    behaviours = [start, weights(run, 1, BEHAVIOUR), weights(run, 2, BEHAVIOUR)]
+    for before, after in itertools.pairwise(behaviours):
+        assert not same(before, after)
+    assert not same(weights(run, 1, LIKELIHOOD), weights(run, 1, BEHAVIOUR))
+
+
 @pytest.mark.parametrize(
     ("phases", "stopped_in"),
     [
@@ -161,6 +176,7 @@ def test_two_phases(q_sft_config: QSFTConfig) -> None:
         pytest.param("two", 8, id="in the second phase"),
         pytest.param("two", 6, id="on returns"),
         pytest.param("joint", 4, id="in both at once"),
+        pytest.param("joint", 2, id="in both at once, on returns"),
     ],
 )
 def test_resumed_equals_never_stopped(
@@ -170,6 +186,8 @@ def test_resumed_equals_never_stopped(
     config = replace(q_sft_config, phases=phases, epochs=epochs)  # type: ignore[arg-type]
     if stopped_in == 6:
         config = replace(config, returns_epochs=0.2, epochs=0.2)
+    if stopped_in == 2:
+        config = replace(config, returns_epochs=0.3, epochs=0.2)
     parts, last = (BEHAVIOUR, LIKELIHOOD, TARGET), 8 if phases == "two" else 5
     assert_resumed_equals_never_stopped(train_q_sft, config, stopped_in, parts, last, monkeypatch)
 
@@ -202,6 +220,8 @@ def test_steps_of_phases(q_sft_config: QSFTConfig) -> None:
     ]
     joint = replace(q_sft_config, phases="joint", epochs=1.0)
     assert [stage[1:] for stage in plan_stages(joint, 80)] == [(0, 10)]
+    joint = replace(with_returns, phases="joint")
+    assert plan_stages(joint, 80) == [("returns", 0, 2), ("likelihood", 2, 4)]
 
 
 # The data
