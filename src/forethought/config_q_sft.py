@@ -125,11 +125,6 @@ class QSFTConfig:
     that acts with this β gets there. The best of many noisy values is above the truth, token
     after token; 0, what the data's own policy gets, never is."""
 
-    control_variate: bool = False
-    """Whether p_θ takes from π_φ itself what π_φ does, and from the drawn actions only what they
-    bring beyond what their state is worth. The same on average, less noise in p/π; needs
-    `leftover: dummy`. False: the paper."""
-
     target_rate: float = 0.005
     """α of θ̄ ← (1 - α) θ̄ + α θ, after every step. Public code: 0.005."""
 
@@ -161,8 +156,6 @@ class QSFTConfig:
         require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
         sharp = self.backup_beta
         require(sharp is None or 0 <= sharp < math.inf, "backup_beta", sharp, "0 or more, or null")
-        is_fine = self.leftover == "dummy" or not self.control_variate
-        require(is_fine, "leftover", self.leftover, "dummy with control_variate")
         rate = self.target_rate
         require(0 < rate <= 1, "target_rate", rate, "above 0, at most 1")
         low, high = self.lowest_return, self.highest_return

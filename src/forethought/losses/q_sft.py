@@ -18,15 +18,6 @@ class LikelihoodLoss(NamedTuple):
     leftover: Tensor  # mean of 1 - B, the weight that is not the action's own
 
 
-class Control(NamedTuple):
-    """What is known of the data's actions without drawing them."""
-
-    behaviour_NV: Tensor
-    """π_φ(.|s), probabilities, without gradient."""
-    baseline_N: Tensor
-    """b(s) in [0, 1], without gradient: any number that does not depend on the action."""
-
-
 def likelihood_loss(
     *,
     logprobs_NV: Tensor,
@@ -34,7 +25,6 @@ def likelihood_loss(
     targets_N: Tensor,
     choices_NV: Tensor,
     dummy: int | None,
-    control: Control | None = None,
 ) -> LikelihoodLoss:
     """As much likelihood for an action as it is worth; the rest elsewhere.
 
@@ -46,21 +36,12 @@ def likelihood_loss(
     π_β(a|s) B (on the dummy), or that and a share of what the other actions leave (spread).
     Where no other action is open, the spread rest is 0.
 
-    With a control variate the share b of the weight stands on all actions as π_φ takes them,
-    and only what the action is worth beyond that on the one that was drawn:
-
-        -mean(b sum_a π_φ(a|s) log p(a|s) + (B - b) log p(a|s) + (1 - B) rest(s))
-
-    The same in expectation where π_φ is the data's policy, but where p is a multiple of π_φ the
-    first term pulls nowhere: p need not learn again, noisily, what π_φ knows.
-
     Args:
         logprobs_NV: log p in N states, nats, fp32.
         actions_N: int64, the data's actions.
         targets_N: B in [0, 1], the value of each action, without gradient.
         choices_NV: bool, the set A(s); holds the action. Only the spread rest uses it.
         dummy: id of an action that no data hold, or None to spread the rest.
-        control: None weighs the drawn action alone.
 
     Raises:
         ValueError: a wrong shape or dtype, no state, a target outside [0, 1], an action that
@@ -89,17 +70,5 @@ def likelihood_loss(
         if bool((actions_N == dummy).any()):
             raise ValueError(f"actions_N: {dummy} is the dummy action, which no data may hold")
         rest_N = logprobs_NV[:, dummy]
-    weighed_N = targets_N * own_N
-    if control is not None:
-        weighed_N = weighed_N + control.baseline_N * (_expected(logprobs_NV, control) - own_N)
-    loss = -(weighed_N + (1 - targets_N) * rest_N).mean()
+    loss = -(targets_N * own_N + (1 - targets_N) * rest_N).mean()
     return LikelihoodLoss(loss, leftover=(1 - targets_N).mean())
-
-
-def _expected(logprobs_NV: Tensor, control: Control) -> Tensor:
-    """sum_a π_φ(a|s) log p(a|s), in nats."""
-    require_one_shape(logprobs_NV=logprobs_NV, behaviour_NV=control.behaviour_NV)
-    require_float32(behaviour_NV=control.behaviour_NV, baseline_N=control.baseline_N)
-    require_constant(behaviour_NV=control.behaviour_NV, baseline_N=control.baseline_N)
-    # What cannot be said has log-prob -1e9 and probability 0 in both.
-    return (control.behaviour_NV * logprobs_NV).sum(1)

@@ -13,13 +13,12 @@ import torch
 from torch import Tensor
 
 from forethought.config_q_sft import QSFTConfig
-from forethought.losses.q_sft import Control, likelihood_loss
-from forethought.training.episodes import Episode, Part, lay_out
+from forethought.losses.q_sft import likelihood_loss
+from forethought.training.episodes import Episode, lay_out
 from forethought.training.imitation import imitate
 from forethought.training.optim import Updater
 from forethought.training.phases import Phases, Stage, run_phases, stages_of
 from forethought.training.q_sft_models import Learner, Phase, start_learner
-from forethought.training.q_sft_start import fit_dummy
 from forethought.training.q_sft_targets import Judged, judge, read_returns
 from forethought.training.run import Existing, open_run
 from forethought.types import Measure
@@ -34,20 +33,9 @@ def train_q_sft(config: QSFTConfig, *, existing: Existing = "refuse") -> Path:
     with open_run(config, existing) as run:
         learner = start_learner(config, run)
         models, episodes = learner.models, learner.data.episodes
-        phases = Phases(
-            "q-sft", models, partial(begin, learner=learner), partial(update, learner=learner)
-        )
+        phases = Phases("q-sft", models, models.begin, partial(update, learner=learner))
         run_phases(phases, plan_stages(config, len(episodes)), episodes, config, run)
         return run.folder.path
-
-
-def begin(phase: Phase, learner: Learner) -> None:
-    """Makes ready what a phase works with."""
-    models = learner.models
-    is_first = phase != "behaviour" and models.likelihood is None
-    models.begin(phase)
-    if is_first and learner.config.control_variate:
-        fit_dummy(learner)
 
 
 def plan_stages(config: QSFTConfig, episodes: int) -> list[Stage[Phase]]:
@@ -111,27 +99,13 @@ def learn_values(judged: Judged, known: int, learner: Learner, total: Tensor) ->
     module.without_dropout()
     with learner.run.autocast():
         logprobs_NV = module.action_logprobs(part.tokens, part.is_action_BT)
-    control = control_of(part, logprobs_NV, learner) if learner.config.control_variate else None
     result = likelihood_loss(
         logprobs_NV=logprobs_NV[is_known_N],
         actions_N=part.actions()[is_known_N],
         targets_N=targets_N[is_known_N],
         choices_NV=choices_NV[is_known_N],
         dummy=learner.data.dummy,
-        control=control and Control(*(one[is_known_N] for one in control)),
     )
     share = result.loss * is_known_N.sum() / known
     total += share.detach().cpu()
     return share
-
-
-@torch.no_grad()
-def control_of(part: Part, logprobs_NV: Tensor, learner: Learner) -> Control:
-    """What π_φ does in these states, and what p_θ says that they are worth: all that it does not
-    leave to the dummy action."""
-    behaviour = learner.models.behaviour.module
-    behaviour.without_dropout()
-    with learner.run.autocast():
-        behaviour_NV = behaviour.action_logprobs(part.tokens, part.is_action_BT).exp()
-    assert learner.data.dummy is not None
-    return Control(behaviour_NV, 1 - logprobs_NV[:, learner.data.dummy].detach().exp())

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from forethought.losses.q_sft import Control, likelihood_loss
+from forethought.losses.q_sft import likelihood_loss
 
 PROBABILITIES = [0.4, 0.3, 0.2, 0.1]
 ALL = [True, True, True, True]
@@ -80,76 +80,6 @@ def test_the_mean_over_actions() -> None:
     assert both.item() == pytest.approx(sum(each) / 2)
 
 
-BEHAVIOUR = [0.5, 0.3, 0.2, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("target", "baseline", "probabilities", "weights"),
-    [
-        pytest.param(0.7, 0.6, PROBABILITIES, [0.4, 0.18, 0.12, 0.3], id="better than its state"),
-        pytest.param(0.2, 0.6, PROBABILITIES, [-0.1, 0.18, 0.12, 0.8], id="worse than its state"),
-        pytest.param(0.7, 0.0, PROBABILITIES, [0.7, 0, 0, 0.3], id="no baseline: Eq. 3"),
-        pytest.param(
-            0.6, 0.6, [0.3, 0.18, 0.12, 0.4], [0.3, 0.18, 0.12, 0.4], id="nothing to learn"
-        ),
-    ],
-)
-def test_region_with_a_control_variate(
-    target: float, baseline: float, probabilities: list[float], weights: list[float]
-) -> None:
-    """w = b π + (B - b) on the action + (1 - B) on the dummy; they add up to 1 again."""
-    logits_NV = torch.tensor([probabilities]).log().requires_grad_()
-    loss = controlled(torch.log_softmax(logits_NV, -1), [0], [target], BEHAVIOUR, baseline)
-    loss.backward()
-    by_hand = -sum(w * log(p) for w, p in zip(weights, probabilities, strict=True))
-    assert loss.item() == pytest.approx(by_hand, rel=1e-5)
-    assert logits_NV.grad is not None
-    slopes = [p - w for w, p in zip(weights, probabilities, strict=True)]
-    assert logits_NV.grad[0].tolist() == pytest.approx(slopes, abs=1e-6)
-
-
-def controlled(
-    logprobs_NV: Tensor,
-    actions: list[int],
-    targets: list[float],
-    behaviour: list[float],
-    baseline: float,
-) -> Tensor:
-    count = len(actions)
-    return likelihood_loss(
-        logprobs_NV=logprobs_NV,
-        actions_N=torch.tensor(actions),
-        targets_N=torch.tensor(targets),
-        choices_NV=torch.ones(count, 4, dtype=torch.bool),
-        dummy=3,
-        control=Control(torch.tensor([behaviour] * count), torch.full((count,), baseline)),
-    ).loss
-
-
-@pytest.mark.parametrize("baseline", [0.0, 0.7, 1.0])
-def test_a_control_variate_changes_nothing_on_average(baseline: float) -> None:
-    """Four draws that are as the behaviour policy, 3 to 1."""
-    draws, targets = [0, 0, 0, 1], [0.8, 0.8, 0.8, 0.4]
-    logits_NV = torch.tensor([PROBABILITIES]).log().expand(4, 4)
-    plain_NV, controlled_NV = (logits_NV.clone().requires_grad_() for _ in range(2))
-    loss = likelihood_loss(
-        logprobs_NV=torch.log_softmax(plain_NV, -1),
-        actions_N=torch.tensor(draws),
-        targets_N=torch.tensor(targets),
-        choices_NV=torch.ones(4, 4, dtype=torch.bool),
-        dummy=3,
-    ).loss
-    same = controlled(
-        torch.log_softmax(controlled_NV, -1), draws, targets, [0.75, 0.25, 0, 0], baseline
-    )
-    assert same.item() == pytest.approx(loss.item(), rel=1e-5)
-    loss.backward()
-    same.backward()
-    assert plain_NV.grad is not None
-    assert controlled_NV.grad is not None
-    torch.testing.assert_close(controlled_NV.grad.sum(0), plain_NV.grad.sum(0))
-
-
 @pytest.mark.parametrize("dummy", [None, 3])
 def test_least_where_probability_is_value_times_behaviour(dummy: int | None) -> None:
     """Behaviour takes actions 0 and 1 as 3 to 1, worth 0.8 and 0.4: 0.6 and 0.1 remain on them,
@@ -198,16 +128,6 @@ ONE = torch.tensor([PROBABILITIES]).log()
             {"targets_N": torch.tensor([0.5], requires_grad=True)},
             "without gradient",
             id="a target that learns",
-        ),
-        pytest.param(
-            {"control": Control(torch.ones(1, 3) / 3, torch.ones(1))},
-            "one shape",
-            id="another vocabulary",
-        ),
-        pytest.param(
-            {"control": Control(ONE.exp().requires_grad_(), torch.ones(1))},
-            "without gradient",
-            id="a control that learns",
         ),
     ],
 )

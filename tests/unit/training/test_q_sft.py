@@ -3,7 +3,7 @@
 import itertools
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from forethought.runs.metrics import read_metrics
 from forethought.targets.reward_map import RewardMap, write_reward_map
 from forethought.training.episodes import Episode, lay_out, scatter_actions
 from forethought.training.offline import OfflineData, load_offline
-from forethought.training.q_sft import control_of, plan_stages, train_q_sft
+from forethought.training.q_sft import plan_stages, train_q_sft
 from forethought.training.q_sft_models import Learner, QSFTModels
 from forethought.training.q_sft_targets import judge, read_returns
 from forethought.types import Prompt
@@ -132,38 +132,6 @@ def test_targets_from_returns(q_sft_config: QSFTConfig, crossing: World, small_m
     for one, numbers_N in zip(judged, scatter_actions(episodes, parts, expected), strict=True):
         torch.testing.assert_close(one.targets_N, numbers_N)
     assert {m.name: m.value for m in measures}["start_value"] == pytest.approx(0.0625)
-
-
-def test_control_of_a_state_is_behaviour_and_value(
-    q_sft_config: QSFTConfig, crossing: World, small_model: Path
-) -> None:
-    config, policy = q_sft_config, load_policy(str(small_model), slots=1)
-    data = load_offline(config, crossing, policy)
-    models = QSFTModels(policy, Settings(config.acting, config.support), is_joint=False)
-    models.begin("returns")
-    episode, dummy = data.episodes[0], data.dummy
-    part = lay_out([episode], policy.encoder, policy.device, 4096)[0]
-    logprobs_NV = torch.randn(episode.actions, len(policy.encoder.tokenizer)).log_softmax(-1)
-    learner = Learner(models, data, q_sft_config, OneProcess())  # type: ignore[arg-type]
-    control = control_of(part, logprobs_NV, learner)
-    first = episode.rows[0].example
-    behaviour_V = all_logprobs(policy.module, policy, first.prompt.token_ids).exp()
-    torch.testing.assert_close(control.behaviour_NV[0], behaviour_V, atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(control.baseline_N, 1 - logprobs_NV[:, dummy].exp())
-
-
-@pytest.mark.parametrize("phases", ["two", "joint"])
-def test_trains_with_a_control_variate(
-    phases: Literal["two", "joint"], q_sft_config: QSFTConfig
-) -> None:
-    config = replace(q_sft_config, phases=phases, returns_epochs=0.2, control_variate=True)
-    log = read_metrics(train_q_sft(config) / "metrics.jsonl")
-    assert np.isfinite(log.column("likelihood_loss").values).all()
-
-
-def test_a_control_variate_needs_a_dummy(q_sft_config: QSFTConfig) -> None:
-    with pytest.raises(ConfigError, match="leftover is 'spread' — expected dummy with control"):
-        replace(q_sft_config, leftover="spread", control_variate=True)
 
 
 BEHAVIOUR, LIKELIHOOD, TARGET = (
