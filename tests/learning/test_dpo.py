@@ -19,6 +19,7 @@ from tests.learning.bandit import CHANCE, ONE_THREAD, ROLLOUT, WORLD, success_in
 pytestmark = pytest.mark.slow
 
 BAR = 0.6
+GENTLE = OptimizerConfig(learning_rate=1e-4, schedule="linear")
 
 
 def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
@@ -46,7 +47,11 @@ def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
     "changes",
     [
         pytest.param({}, id="dpo, matched"),
-        pytest.param({"pairing": "branch"}, id="dpo, branched"),
+        pytest.param(
+            # Branches play half of the steps.
+            {"pairing": "branch", "total_steps": 32 * 128, "optimizer": GENTLE},
+            id="dpo, branched",
+        ),
         pytest.param({"objective": "apw", "consistency_coefficient": 0.1}, id="apw and apc"),
     ],
 )
