@@ -78,11 +78,12 @@ class QSFTConfig:
 
     phases: Literal["two", "joint"] = "two"
     """π_φ first and then p_θ (the paper's Algorithm 1), or both in every step (its code), without
-    the first phase. What both learn from the same batches cancels in p/π."""
+    the first phase."""
 
     behaviour_epochs: float = 1.0
     """Passes over the data in the first phase; may be a fraction. 0: the model imitates these
-    data already, as a run of `train sft` on them does, and is π_φ as it is."""
+    data already, as a run of `train sft` on all of them does, and is π_φ as it is. One that
+    has learned from other data, or from the best of these, makes no value of p/π."""
 
     returns_epochs: float = 0.0
     """Passes before the last phase in which p_θ learns what each action brought in the data.
