@@ -1,7 +1,5 @@
 """Chance and expert, beside which a policy is judged."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from forethought.config_parts import AnswerFormat
@@ -31,20 +29,18 @@ class ScriptedRows:
         Args:
             seed: of the draws.
         """
-        return self._row("random", world, episodes, seed, lambda: random_answer(seed))
+        return self._row("random", world, episodes, seed, random_answer(seed))
 
     def expert(self, world: World, episodes: int, answer_format: AnswerFormat) -> EvaluationRow:
         """The world's own expert."""
-        return self._row(
-            "expert", world, episodes, answer_format, lambda: expert_answer(answer_format)
-        )
+        return self._row("expert", world, episodes, answer_format, expert_answer(answer_format))
 
     def _row(
-        self, name: str, world: World, episodes: int, manner: object, answer: Callable[[], Answer]
+        self, name: str, world: World, episodes: int, manner: object, answer: Answer
     ) -> EvaluationRow:
         key = (name, world.id, world.options, episodes, manner)
         if key not in self._rows:
-            self._rows[key] = _played(name, world, episodes, answer())
+            self._rows[key] = _played(name, world, episodes, answer)
         return self._rows[key]
 
 

@@ -57,14 +57,16 @@ def update(
     policy = models.behaviour
     parts = lay_out(mine, policy.encoder, policy.device, config.compute.micro_batch_tokens)
     losses: list[Callable[[], Tensor]] = []
-    imitated, valued = torch.zeros(()), torch.zeros(())
+    totals: dict[str, Tensor] = {}
     measures: list[Measure] = []
     if phase != "behaviour":
+        valued = totals["likelihood_loss"] = torch.zeros(())
         look_up = read_returns if phase == "returns" else judge
         judged, measures = look_up(mine, parts, learner)
         known = sum(e.known_returns if phase == "returns" else e.known_actions for e in batch)
         losses += [partial(learn_values, one, known, learner, valued) for one in judged]
     if phase == "behaviour" or config.phases == "joint":
+        imitated = totals["loss"] = torch.zeros(())
         actions = sum(episode.actions for episode in batch)
         losses += [
             partial(imitate, part.tokens, part.is_action_BT, actions, policy, run, imitated)
@@ -74,21 +76,9 @@ def update(
     policy.weights_changed()
     if phase != "behaviour":
         models.follow(config.target_rate)
-    losses_shown = _losses_shown(phase, config, valued=valued, imitated=imitated)
-    totals = run.sum(torch.stack(list(losses_shown.values()))).tolist()
-    means = [Measure(name, total) for name, total in zip(losses_shown, totals, strict=True)]
+    sums = run.sum(torch.stack(list(totals.values()))).tolist()
+    means = [Measure(name, total) for name, total in zip(totals, sums, strict=True)]
     return [*means, Measure("gradient_norm", norm), *measures]
-
-
-def _losses_shown(
-    phase: Phase, config: QSFTConfig, *, valued: Tensor, imitated: Tensor
-) -> dict[str, Tensor]:
-    """By the names under which the log has them."""
-    if phase == "behaviour":
-        return {"loss": imitated}
-    if config.phases == "joint":
-        return {"likelihood_loss": valued, "loss": imitated}
-    return {"likelihood_loss": valued}
 
 
 def learn_values(judged: Judged, known: int, learner: Learner, total: Tensor) -> Tensor:

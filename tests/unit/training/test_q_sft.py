@@ -3,7 +3,7 @@
 import itertools
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -169,25 +169,25 @@ def test_both_learn_from_the_same_batches(q_sft_config: QSFTConfig, small_model:
 
 
 @pytest.mark.parametrize(
-    ("phases", "stopped_in"),
+    ("phases", "returns_epochs", "epochs", "stopped_in"),
     [
-        pytest.param("two", 4, id="in the first phase"),
-        pytest.param("two", 5, id="between the phases"),
-        pytest.param("two", 8, id="in the second phase"),
-        pytest.param("two", 6, id="on returns"),
-        pytest.param("joint", 4, id="in both at once"),
-        pytest.param("joint", 2, id="in both at once, on returns"),
+        pytest.param("two", 0.0, 0.4, 4, id="in the first phase"),
+        pytest.param("two", 0.0, 0.4, 5, id="between the phases"),
+        pytest.param("two", 0.0, 0.4, 8, id="in the second phase"),
+        pytest.param("two", 0.2, 0.2, 6, id="on returns"),
+        pytest.param("joint", 0.0, 0.5, 4, id="in both at once"),
+        pytest.param("joint", 0.3, 0.2, 2, id="in both at once, on returns"),
     ],
 )
 def test_resumed_equals_never_stopped(
-    phases: str, stopped_in: int, q_sft_config: QSFTConfig, monkeypatch: pytest.MonkeyPatch
+    phases: Literal["two", "joint"],
+    returns_epochs: float,
+    epochs: float,
+    stopped_in: int,
+    q_sft_config: QSFTConfig,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    epochs = 0.4 if phases == "two" else 0.5
-    config = replace(q_sft_config, phases=phases, epochs=epochs)  # type: ignore[arg-type]
-    if stopped_in == 6:
-        config = replace(config, returns_epochs=0.2, epochs=0.2)
-    if stopped_in == 2:
-        config = replace(config, returns_epochs=0.3, epochs=0.2)
+    config = replace(q_sft_config, phases=phases, returns_epochs=returns_epochs, epochs=epochs)
     parts, last = (BEHAVIOUR, LIKELIHOOD, TARGET), 8 if phases == "two" else 5
     assert_resumed_equals_never_stopped(train_q_sft, config, stopped_in, parts, last, monkeypatch)
 
