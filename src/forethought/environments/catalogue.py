@@ -94,7 +94,7 @@ WORDLE = EnvironmentSpec(
     entry_point="forethought.environments.wordle.wordle:Wordle",
     summary="Find a hidden word of five letters in six guesses.",
     observation="text",
-    actions="a word of the list, its letters apart; any text is a guess",
+    actions="a word of the list; any text is a guess",
     reward="0 for the hidden word, -1 for any other guess",
     success="the word was found",
     options=(
@@ -111,6 +111,7 @@ WORDLE = EnvironmentSpec(
             "marks or known",
             "the last guess's marks, or behind them what all marks so far say together",
         ),
+        Option("spelling", "letters", "letters or words", "guesses as c r a n e, or as crane"),
         Option("render_mode", None, "None", "nothing is drawn"),
     ),
 )
@@ -152,7 +153,12 @@ TWENTY_QUESTIONS = EnvironmentSpec(
     actions="a question in English, or a guess; any text costs as much",
     reward="0 for the right guess, -1 for anything else",
     success="the object was guessed",
-    options=(Option("render_mode", None, "None", "nothing is drawn"),),
+    options=(
+        Option(
+            "wordings", "all", "all or usual", "of the data policy's questions: one each, or all"
+        ),
+        Option("render_mode", None, "None", "nothing is drawn"),
+    ),
 )
 
 ALFWORLD = EnvironmentSpec(

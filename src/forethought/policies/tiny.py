@@ -76,7 +76,7 @@ SIZES: dict[str, TinySize] = dict(zip(TINY_MODELS, (TinySize(), _SMALL, _LARGE),
 """What a name stands for: 1.2, 0.3 and 5.6 million parameters, vocabulary included."""
 
 
-def train_tokenizer(texts: Iterable[str], vocabulary: int = 1024) -> PreTrainedTokenizerFast:
+def train_tokenizer(texts: Iterable[str], vocabulary: int = 2048) -> PreTrainedTokenizerFast:
     """Byte-level BPE over `texts`: any string can be encoded, these ones shortly."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(  # pyright: ignore[reportAttributeAccessIssue]

@@ -34,6 +34,8 @@ class Row(NamedTuple):
     """Per token behind the prompt: is it of an answer to learn from?"""
     is_reply: tuple[bool, ...]
     """Per token behind the prompt: is it of what the world replied?"""
+    answers: int
+    """How many are learned from."""
 
     @property
     def actions(self) -> int:
@@ -68,7 +70,7 @@ def to_rows(answers: Iterable[tuple[Example, bool]], limit: int | None) -> list[
         flags = (is_learned,) * len(example.completion_ids)
         longer = _continued(rows[-1], example, flags, limit) if rows else None
         if longer is None:
-            rows.append(Row(example, flags, (False,) * len(flags)))
+            rows.append(Row(example, flags, (False,) * len(flags), int(is_learned)))
         else:
             rows[-1] = longer
     return [row for row in rows if row.actions]
@@ -92,6 +94,7 @@ def _continued(
         Example(prompt, (*before.completion_ids, *reply, *example.completion_ids)),
         is_action=(*row.is_action, *(False,) * len(reply), *flags),
         is_reply=(*row.is_reply, *(True,) * len(reply), *(False,) * len(flags)),
+        answers=row.answers + any(flags),
     )
 
 

@@ -1,5 +1,6 @@
 """Supervised fine-tuning: learn to answer as the expert does."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 
@@ -27,15 +28,16 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
     """
     with open_run(config, existing) as run:
         world, policy = start(config, run, slots=1, critic=False)
-        answers = load_answers(config, world, policy, run)
-        rows = to_rows(answers, policy.encoder.limits.positions)
+        rows = to_rows(read_answers(config, world, policy, run), policy.encoder.limits.positions)
+        if not rows:
+            raise ConfigError(f"data: {config.data} holds no step with a valid answer")
         require(
             config.reply_weight == 0 or any(row.replies for row in rows),
             "reply_weight",
             config.reply_weight,
             "0 where no prompt goes on from the one before: nothing in these rows is a reply",
         )
-        learned = sum(is_learned for _, is_learned in answers)
+        learned = sum(row.answers for row in rows)
         total = config.updates(learned)
         batch_size = rows_in_a_batch(config, len(rows), learned)
         updater = run.make_updater(policy, config.optimizer, total_steps=total)
@@ -69,30 +71,25 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
         return run.folder.path
 
 
-def load_answers(
+def read_answers(
     config: SFTConfig, world: World, policy: HuggingFacePolicy, run: Run
-) -> list[tuple[Example, bool]]:
+) -> Iterator[tuple[Example, bool]]:
     """Prompts and answers, and whether to learn from them: from stored trajectories, or from the
     world's expert, in its own episodes and in those that it corrects.
 
     Raises:
-        ConfigError: the stored trajectories hold no valid answer, or are of another world.
+        ConfigError: the stored trajectories are of another world.
     """
     if config.data is not None:
-        path = Path(config.data)
-        answers: list[tuple[Example, bool]] = []
         with run.bar("reading", None) as bar:
-            for step in stored_steps(config, path):
-                answers.append((to_example(step, policy), step.action.is_valid))
+            for step in stored_steps(config, Path(config.data)):
+                yield to_example(step, policy), step.action.is_valid
                 bar.update()
-        if not any(is_learned for _, is_learned in answers):
-            raise ConfigError(f"data: {path} holds no step with a valid answer")
-        return answers
-    answers = []
+        return
     learned = 0
     with run.bar("demonstrations", config.demonstrations) as bar:
         for step, is_learned in demonstrated_steps(world, config):
-            answers.append((to_example(step, policy), is_learned))
+            yield to_example(step, policy), is_learned
             learned += is_learned
             bar.update(is_learned)
             if learned == config.demonstrations:
@@ -100,9 +97,8 @@ def load_answers(
     if config.corrections is not None:
         with run.bar("corrections", None) as bar:
             for step in corrected_steps(world, config, Path(config.corrections)):
-                answers.append((to_example(step, policy), True))
+                yield to_example(step, policy), True
                 bar.update()
-    return answers
 
 
 def rows_in_a_batch(config: SFTConfig, rows: int, answers: int) -> int:

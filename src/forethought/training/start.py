@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import torch
 
-from forethought.config import SFTConfig
+from forethought.config import PPOConfig, SFTConfig
 from forethought.config_file import LanguageConfig
 from forethought.config_parts import LoraConfig
 from forethought.policies.actor_critic import ValueHead
@@ -28,6 +28,9 @@ from forethought.types import Step, Trajectory
 
 TOKENIZER_EPISODES = 300
 """Expert episodes on whose text the tiny model's tokenizer is trained."""
+
+STORED_TOKENIZER_EPISODES = 1_000
+"""The same of stored episodes, whose players say more than the expert does."""
 
 
 class Start(NamedTuple):
@@ -101,9 +104,19 @@ def corrected_steps(world: World, config: SFTConfig, played: Path) -> Iterator[S
 
 
 def texts_of(world: World, config: LanguageConfig) -> list[str]:
-    """What is said in this world: prompts and expert answers."""
+    """What is said in this world: prompts and answers, those of the data where there are any,
+    else the expert's.
+
+    Raises:
+        StorageError: nothing is stored there, or it is damaged.
+    """
+    data = None if isinstance(config, PPOConfig) else config.data
+    if data is None:
+        episodes = islice(demonstrations(world, config), TOKENIZER_EPISODES)
+    else:
+        episodes = islice(read_shards(Path(data)), STORED_TOKENIZER_EPISODES)
     texts: list[str] = []
-    for trajectory in islice(demonstrations(world, config), TOKENIZER_EPISODES):
+    for trajectory in episodes:
         for step in trajectory.steps:
             texts += [message.text for message in step.prompt.messages]
             texts.append(step.completion.text)

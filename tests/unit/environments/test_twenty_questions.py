@@ -12,7 +12,7 @@ from forethought.environments.twenty_questions.asking import (
     good_questions,
     remaining,
 )
-from forethought.environments.twenty_questions.grammar import understand, wordings
+from forethought.environments.twenty_questions.grammar import all_wordings, understand
 from forethought.environments.twenty_questions.knowledge import (
     load_attributes,
     load_things,
@@ -142,8 +142,8 @@ def test_what_excludes_what(one: str, other: str) -> None:
 
 
 def test_every_wording_is_understood() -> None:
-    assert len(wordings()) == ATTRIBUTES + 158
-    for number, ways in enumerate(wordings()):
+    assert len(all_wordings()) == ATTRIBUTES + 158
+    for number, ways in enumerate(all_wordings()):
         assert len(ways) == len(set(ways)) > 0
         for way in ways:
             assert understand(way) == number
@@ -181,7 +181,7 @@ def test_every_wording_is_understood() -> None:
 )
 def test_other_words_for_the_same(text: str, usual: str | None) -> None:
     number = understand(text)
-    assert (None if number is None else wordings()[number][0]) == usual
+    assert (None if number is None else all_wordings()[number][0]) == usual
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,17 @@ def test_the_data_policy_uses_all_wordings() -> None:
     player = begun().data_policy(1.0, np.random.default_rng(0))
     said = {player().action for _ in range(300)}
     best = good_questions(all_candidates(), 5)
-    assert said == {way for number in best for way in wordings()[number]}
+    assert said == {way for number in best for way in all_wordings()[number]}
+
+
+def test_the_data_policy_may_keep_to_the_usual_wordings() -> None:
+    world = TwentyQuestions(wordings="usual")
+    world.restart(0)
+    player = world.data_policy(1.0, np.random.default_rng(0))
+    said = {player().action for _ in range(300)}
+    assert said == {all_wordings()[number][0] for number in good_questions(all_candidates(), 5)}
+    with pytest.raises(ConfigError, match="expected all or usual"):
+        make_environment("TwentyQuestions", wordings="rare")
 
 
 def test_a_skill_outside_the_scale_is_refused() -> None:

@@ -135,6 +135,15 @@ def test_the_replies_may_say_what_is_known() -> None:
     assert world.observation().text == "> xyzzy\nnot in the list"
 
 
+@pytest.mark.parametrize(("spelling", "said"), [("letters", "t r a d e"), ("words", "trade")])
+def test_how_guesses_are_said(spelling: str, said: str) -> None:
+    world, _ = begun(spelling=spelling)
+    assert world.expert().action == said
+    assert said in world.legal_actions()
+    player = world.data_policy(0.0, np.random.default_rng(0))
+    assert {player().action for _ in range(100)} <= set(world.legal_actions())
+
+
 def test_candidates_are_the_words_that_agree_with_all_marks() -> None:
     world, hidden = begun()
     guesses = [guess for guess in ("about", "trade", "steel") if guess != hidden]
@@ -224,7 +233,14 @@ def test_the_reference_draws_the_word_anew_among_those_that_agree() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"words": "huge"}, {"rules": "paper"}, {"replies": "all"}, {"render_mode": "x"}]
+    "options",
+    [
+        {"words": "huge"},
+        {"rules": "paper"},
+        {"replies": "all"},
+        {"spelling": "phonetic"},
+        {"render_mode": "x"},
+    ],
 )
 def test_wrong_options_are_refused(options: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match="expected"):

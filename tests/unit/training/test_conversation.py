@@ -62,7 +62,7 @@ def loss_of(
 
 def alone_in_a_row(answer: Example) -> Row:
     length = len(answer.completion_ids)
-    return Row(answer, (True,) * length, (False,) * length)
+    return Row(answer, (True,) * length, (False,) * length, answers=1)
 
 
 def test_together_as_each_alone(answers: list[Example], policy: HuggingFacePolicy) -> None:
@@ -81,7 +81,7 @@ def test_what_is_not_learned_stands_before_what_is(
     (row,) = to_rows(zip(answers, (True, False, True), strict=True), None)
     lengths = [len(answer.completion_ids) for answer in answers]
     assert row.example.length == answers[-1].length
-    assert row.actions == lengths[0] + lengths[2]
+    assert (row.actions, row.answers) == (lengths[0] + lengths[2], 2)
     assert row.is_action[: lengths[0]] == (True,) * lengths[0]
     assert row.is_action[-lengths[2] :] == (True,) * lengths[2]
     alone = to_rows([(answers[0], True)], None) + to_rows([(answers[2], True)], None)

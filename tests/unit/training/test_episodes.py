@@ -194,7 +194,7 @@ def test_what_could_stand_there() -> None:
     choices = tuple(trie.choices((1, 3, 9)))
     assert choices == ((1,), (2, 3), (9,))
     example = Example(Prompt((Message("user", "?"),), (5,)), (1, 3, 9))
-    row = Row(example, is_action=(True,) * 3, is_reply=(False,) * 3)
+    row = Row(example, is_action=(True,) * 3, is_reply=(False,) * 3, answers=1)
     free = replace(EPISODE, rows=(row,), answer_lengths=(3,))
     bound = replace(free, choices=choices)
 

@@ -10,7 +10,7 @@ _GUESSES = ("Is it {}?", "Could it be {}?", "Are you thinking of {}?", "Is the o
 
 
 @cache
-def wordings() -> tuple[tuple[str, ...], ...]:
+def all_wordings() -> tuple[tuple[str, ...], ...]:
     """All ways to ask each question that the grammar writes, the usual one first.
 
     Questions are numbered: the attributes first, then a guess of each object.
@@ -90,7 +90,7 @@ def _known() -> dict[str, int]:
         ValueError: one form asks two questions.
     """
     known: dict[str, int] = {}
-    for number, ways in enumerate(wordings()):
+    for number, ways in enumerate(all_wordings()):
         for way in ways:
             if known.setdefault(_plain(way), number) != number:
                 raise ValueError(f"got {way!r} for {known[_plain(way)]} and {number}, expected one")

@@ -2,7 +2,7 @@
 
 import json
 import string
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -20,9 +20,11 @@ from forethought.environments.twenty_questions.asking import (
     remaining,
     return_bound,
 )
-from forethought.environments.twenty_questions.grammar import understand, wordings
+from forethought.environments.twenty_questions.grammar import all_wordings, understand
 from forethought.environments.twenty_questions.knowledge import load_things, truth_table
 from forethought.types import Measure, Observation
+
+Wordings = Literal["all", "usual"]
 
 YES, NO, NOT_UNDERSTOOD = "Yes.", "No.", "I don't understand."
 DATA_SKILL = 0.348
@@ -65,9 +67,11 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
 
     Data policy: with probability `skill` an informed question, uniformly one of the five
     that split the remaining objects most evenly, or a guess once three are left; else any
-    question of the list. Each in a wording drawn from all of its wordings.
+    question of the list. Each in a wording drawn from all of its `wordings`.
 
     Arguments:
+        wordings: the data policy's: "all", or "usual", one for each question. The oracle
+            understands all of them either way.
         render_mode: must be None; there is nothing to see.
 
     Version history:
@@ -76,12 +80,16 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
-    def __init__(self, render_mode: None = None) -> None:
+    def __init__(self, wordings: Wordings = "all", render_mode: None = None) -> None:
+        require_option(wordings in ("all", "usual"), "wordings", wordings, "all or usual")
         require_option(render_mode is None, "render_mode", render_mode, "None")
         self.render_mode = render_mode
         self._things = load_things()
         self._attributes = truth_table().shape[1]
-        self._usual = tuple(ways[0] for ways in wordings())
+        self._usual = tuple(ways[0] for ways in all_wordings())
+        self._wordings = (
+            all_wordings() if wordings == "all" else tuple((way,) for way in self._usual)
+        )
         self._everything = range(len(self._usual))
         self.action_space = spaces.Discrete(len(self._usual))
         self.observation_space = spaces.Text(
@@ -165,7 +173,7 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
             pool = self._everything
             if randomness.random() < skill:
                 pool = good_questions(self._candidates, DATA_CHOICES)
-            ways = wordings()[pool[int(randomness.integers(len(pool)))]]
+            ways = self._wordings[pool[int(randomness.integers(len(pool)))]]
             return Advice(ways[int(randomness.integers(len(ways)))], ())
 
         return answer

@@ -30,6 +30,7 @@ DATA_SKILL: dict[WordList, float] = {"small": 0.314, "large": 0.373}
 """Mean return -4.12, that of the data behind Q-SFT's Table 2."""
 
 Replies = Literal["marks", "known"]
+Spelling = Literal["letters", "words"]
 
 _MAX_REPLY = 100
 """Marks, at most 26 letters, and five places."""
@@ -74,6 +75,8 @@ class Wordle(gymnasium.Env[str, np.int64]):
             agree with the marks so far (which changes no probability).
         replies: "marks", of the last guess, or "known": behind them what all marks so far
             say together, "b y b b g, not c n, has r, now any any any any e".
+        spelling: "letters", guesses are said with their letters apart, "c r a n e", or "words",
+            "crane". Either is understood.
         render_mode: must be None; there is nothing to see.
 
     Version history:
@@ -87,11 +90,13 @@ class Wordle(gymnasium.Env[str, np.int64]):
         words: WordList = "small",
         rules: Rules = "official",
         replies: Replies = "marks",
+        spelling: Spelling = "letters",
         render_mode: None = None,
     ) -> None:
         require_option(words in ("small", "large"), "words", words, "small or large")
         require_option(rules in ("official", "reference"), "rules", rules, "official or reference")
         require_option(replies in ("marks", "known"), "replies", replies, "marks or known")
+        require_option(spelling in ("letters", "words"), "spelling", spelling, "letters or words")
         require_option(render_mode is None, "render_mode", render_mode, "None")
         self.words: WordList = words
         self.rules: Rules = rules
@@ -99,7 +104,9 @@ class Wordle(gymnasium.Env[str, np.int64]):
         self.render_mode = render_mode
         self._list = load_words(words)
         self._numbers = {word: number for number, word in enumerate(self._list)}
-        self._spelled = tuple(spelled(word) for word in self._list)
+        self._spelled = (
+            tuple(spelled(word) for word in self._list) if spelling == "letters" else self._list
+        )
         self._table = mark_table(words, rules)
         self.action_space = spaces.Discrete(len(self._list))
         self.observation_space = spaces.Text(

@@ -1,0 +1,25 @@
+"""What a model from nothing can say."""
+
+from pathlib import Path
+
+from forethought.config import SFTConfig
+from forethought.environments.contract import Advice
+from forethought.prompts.answers import write_answer
+from forethought.rollouts.store import read_shards
+from forethought.rollouts.world import World
+from forethought.training.start import texts_of
+from tests.unit.training.conftest import ACTION_ONLY, CROSSING
+
+
+def test_the_tokenizer_reads_the_data_where_there_are_any(crossing: World, walks: Path) -> None:
+    config = SFTConfig(data=str(walks), environment=CROSSING, prompt=ACTION_ONLY)
+    steps = [step for trajectory in read_shards(walks) for step in trajectory.steps]
+    told = [(*(m.text for m in step.prompt.messages), step.completion.text) for step in steps]
+    assert texts_of(crossing, config) == [text for texts in told for text in texts]
+
+
+def test_the_tokenizer_reads_the_expert_where_there_are_none(crossing: World) -> None:
+    texts = texts_of(crossing, SFTConfig(environment=CROSSING, prompt=ACTION_ONLY))
+    assert {text for text in texts if text.startswith("{")} == {
+        write_answer(Advice(move, ()), "action_only") for move in ("right", "down")
+    }
