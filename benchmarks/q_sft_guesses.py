@@ -6,7 +6,7 @@
 In every state behind the first guess one word that agrees with all marks so far is set beside
 one that does not, both drawn at random. Printed is how often the first has the higher number, in
 per cent, by guess: 50 says that the number knows nothing of it. The numbers: π_φ of the whole
-answer; p/π at the first letter in which the words differ, where the policy would have to choose;
+answer; p/π at the first token in which the guesses differ, where the policy would have to choose;
 p/π at the answer's last token, where π_φ is nearly 1 and p is the value of the whole answer.
 """
 
@@ -50,11 +50,11 @@ def candidates_of(step: Step) -> Candidates:
 
 @torch.no_grad()
 def compare(
-    policy: WeightedPolicy[ActingConfig], step: Step, words: tuple[str, str]
+    policy: WeightedPolicy[ActingConfig], step: Step, guesses: tuple[str, str]
 ) -> tuple[float, float, float]:
-    """Whether the first word has the higher number, by `NUMBERS`: 1, 0, or 0.5 for equal ones."""
+    """Whether the first guess has the higher number, by `NUMBERS`: 1, 0, or 0.5 for equal ones."""
     encoder, behaviour = policy.behaviour.encoder, policy.behaviour
-    texts = [write_answer(Advice(spelled(word), ()), "action_only") for word in words]
+    texts = [write_answer(Advice(guess, ()), "action_only") for guess in guesses]
     prompt = behaviour.prompt(step.prompt.messages)
     examples = [Example(prompt, encoder.tokenise_answer(text)) for text in texts]
     batch = build_batch([examples], encoder)
@@ -82,6 +82,7 @@ def main() -> None:
     policy = load_reweighted(Path(model_source(typed.run)), slots=1)
     randomness = np.random.default_rng(0)
     words = load_words("small")
+    letters = tuple(spelled(word) for word in words)
     found: defaultdict[int, list[tuple[float, float, float]]] = defaultdict(list)
     for trajectory in islice(stored(Path(typed.data)), typed.episodes):
         for number, step in enumerate(trajectory.steps[1:], start=2):
@@ -89,7 +90,8 @@ def main() -> None:
             others = np.setdiff1d(all_candidates("small"), left)
             if not len(others):
                 continue  # Nothing was told yet: the guess before was no word.
-            pair = words[randomness.choice(left)], words[randomness.choice(others)]
+            said = letters if " " in step.action.action else words
+            pair = said[randomness.choice(left)], said[randomness.choice(others)]
             found[number].append(compare(policy, step, pair))
     print(f"{'guess':>5} {'states':>7}  " + "  ".join(NUMBERS))
     for number, rows in sorted(found.items()):
