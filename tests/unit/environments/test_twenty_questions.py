@@ -12,7 +12,7 @@ from forethought.environments.twenty_questions.asking import (
     good_questions,
     remaining,
 )
-from forethought.environments.twenty_questions.grammar import all_wordings, understand
+from forethought.environments.twenty_questions.grammar import all_wordings, bare_words, understand
 from forethought.environments.twenty_questions.knowledge import (
     load_attributes,
     load_things,
@@ -303,14 +303,22 @@ def test_the_data_policy_uses_all_wordings() -> None:
     assert said == {way for number in best for way in all_wordings()[number]}
 
 
-def test_the_data_policy_may_keep_to_the_usual_wordings() -> None:
-    world = TwentyQuestions(wordings="usual")
-    world.restart(0)
+def test_questions_may_be_said_in_words() -> None:
+    world = make_environment("TwentyQuestions", wordings="words")
+    assert isinstance(world, TwentyQuestions)
+    assert "a cat?" in world.restart(0).goal
     player = world.data_policy(1.0, np.random.default_rng(0))
     said = {player().action for _ in range(300)}
-    assert said == {all_wordings()[number][0] for number in good_questions(all_candidates(), 5)}
-    with pytest.raises(ConfigError, match="expected all or usual"):
-        make_environment("TwentyQuestions", wordings="rare")
+    assert said == {bare_words()[number] for number in good_questions(all_candidates(), 5)}
+    assert said < set(world.legal_actions())
+    assert world.expert().action in said
+    with pytest.raises(ConfigError, match="expected sentences or words"):
+        make_environment("TwentyQuestions", wordings="signs")
+
+
+def test_every_word_is_understood() -> None:
+    assert [understand(bare) for bare in bare_words()] == list(range(len(bare_words())))
+    assert understand("Metal") == understand("Is it made of metal?") != understand("a cat")
 
 
 def test_a_skill_outside_the_scale_is_refused() -> None:

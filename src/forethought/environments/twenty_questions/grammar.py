@@ -26,6 +26,14 @@ def all_wordings() -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(dict.fromkeys(ways)) for ways in (*asked, *guessed))
 
 
+@cache
+def bare_words() -> tuple[str, ...]:
+    """Each question in as few words as say it, "metal?", "a cat?", numbered as `all_wordings`."""
+    asked = [attribute.name for attribute in load_attributes()]
+    guessed = [thing.guesses[0] for thing in load_things()]
+    return tuple(f"{said}?" for said in (*asked, *guessed))
+
+
 def _sentence(question: str, subject: str) -> str:
     told = re.sub(r"\bit\b", subject, question, count=1)
     return told[0].upper() + told[1:] + "?"
@@ -90,8 +98,8 @@ def _known() -> dict[str, int]:
         ValueError: one form asks two questions.
     """
     known: dict[str, int] = {}
-    for number, ways in enumerate(all_wordings()):
-        for way in ways:
+    for number, (ways, bare) in enumerate(zip(all_wordings(), bare_words(), strict=True)):
+        for way in (*ways, bare):
             if known.setdefault(_plain(way), number) != number:
                 raise ValueError(f"got {way!r} for {known[_plain(way)]} and {number}, expected one")
     return known

@@ -20,11 +20,11 @@ from forethought.environments.twenty_questions.asking import (
     remaining,
     return_bound,
 )
-from forethought.environments.twenty_questions.grammar import all_wordings, understand
+from forethought.environments.twenty_questions.grammar import all_wordings, bare_words, understand
 from forethought.environments.twenty_questions.knowledge import load_things, truth_table
 from forethought.types import Measure, Observation
 
-Wordings = Literal["all", "usual"]
+Wordings = Literal["sentences", "words"]
 
 YES, NO, NOT_UNDERSTOOD = "Yes.", "No.", "I don't understand."
 DATA_SKILL = 0.348
@@ -67,11 +67,11 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
 
     Data policy: with probability `skill` an informed question, uniformly one of the five
     that split the remaining objects most evenly, or a guess once three are left; else any
-    question of the list. Each in a wording drawn from all of its `wordings`.
+    question of the list. Each in a wording drawn from all of its wordings.
 
     Arguments:
-        wordings: the data policy's: "all", or "usual", one for each question. The oracle
-            understands all of them either way.
+        wordings: "sentences", each question in several, or "words", each in one, as short as
+            can be: "metal?", "a cat?". Either is understood.
         render_mode: must be None; there is nothing to see.
 
     Version history:
@@ -80,16 +80,19 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
-    def __init__(self, wordings: Wordings = "all", render_mode: None = None) -> None:
-        require_option(wordings in ("all", "usual"), "wordings", wordings, "all or usual")
+    def __init__(self, wordings: Wordings = "sentences", render_mode: None = None) -> None:
+        require_option(
+            wordings in ("sentences", "words"), "wordings", wordings, "sentences or words"
+        )
         require_option(render_mode is None, "render_mode", render_mode, "None")
+        self.wordings: Wordings = wordings
         self.render_mode = render_mode
         self._things = load_things()
         self._attributes = truth_table().shape[1]
-        self._usual = tuple(ways[0] for ways in all_wordings())
         self._wordings = (
-            all_wordings() if wordings == "all" else tuple((way,) for way in self._usual)
+            all_wordings() if wordings == "sentences" else tuple((bare,) for bare in bare_words())
         )
+        self._usual = tuple(ways[0] for ways in self._wordings)
         self._everything = range(len(self._usual))
         self.action_space = spaces.Discrete(len(self._usual))
         self.observation_space = spaces.Text(
@@ -131,7 +134,8 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
             image=None,
             admissible_actions=None,
             state_key=text or "start",
-            goal="Find the hidden object: ask 20 questions for Yes or No. Guess: Is it a cat?",
+            goal="Find the hidden object: ask 20 questions for Yes or No. "
+            f"Guess: {'Is it a cat?' if self.wordings == 'sentences' else 'a cat?'}",
             task_type="TwentyQuestions",
         )
 
