@@ -154,9 +154,7 @@ TWENTY_QUESTIONS = EnvironmentSpec(
     reward="0 for the right guess, -1 for anything else",
     success="the object was guessed",
     options=(
-        Option(
-            "wordings", "all", "all or usual", "of the data policy's questions: one each, or all"
-        ),
+        Option("wordings", "sentences", "sentences or words", "Is it made of metal? or metal?"),
         Option("render_mode", None, "None", "nothing is drawn"),
     ),
 )
