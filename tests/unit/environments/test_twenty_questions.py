@@ -12,7 +12,7 @@ from forethought.environments.twenty_questions.asking import (
     good_questions,
     remaining,
 )
-from forethought.environments.twenty_questions.grammar import all_wordings, bare_words, understand
+from forethought.environments.twenty_questions.grammar import bare_words, sentences, understand
 from forethought.environments.twenty_questions.knowledge import (
     load_attributes,
     load_things,
@@ -142,8 +142,8 @@ def test_what_excludes_what(one: str, other: str) -> None:
 
 
 def test_every_wording_is_understood() -> None:
-    assert len(all_wordings()) == ATTRIBUTES + 158
-    for number, ways in enumerate(all_wordings()):
+    assert len(sentences()) == ATTRIBUTES + 158
+    for number, ways in enumerate(sentences()):
         assert len(ways) == len(set(ways)) > 0
         for way in ways:
             assert understand(way) == number
@@ -181,7 +181,7 @@ def test_every_wording_is_understood() -> None:
 )
 def test_other_words_for_the_same(text: str, usual: str | None) -> None:
     number = understand(text)
-    assert (None if number is None else all_wordings()[number][0]) == usual
+    assert (None if number is None else sentences()[number][0]) == usual
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_the_data_policy_uses_all_wordings() -> None:
     player = begun().data_policy(1.0, np.random.default_rng(0))
     said = {player().action for _ in range(300)}
     best = good_questions(all_candidates(), 5)
-    assert said == {way for number in best for way in all_wordings()[number]}
+    assert said == {way for number in best for way in sentences()[number]}
 
 
 def test_questions_may_be_said_in_words() -> None:

@@ -25,7 +25,7 @@ def all_candidates() -> Candidates:
 
 
 def good_questions(candidates: Candidates, count: int) -> tuple[int, ...]:
-    """Numbers of the questions (`grammar.all_wordings`) that tell most, best first.
+    """Numbers of the questions (`grammar.sentences`) that tell most, best first.
 
     The attributes that split the candidates most evenly, `count` at most, of equally even
     ones the first; of at most three candidates, or of some that no attribute tells apart, a

@@ -10,7 +10,7 @@ _GUESSES = ("Is it {}?", "Could it be {}?", "Are you thinking of {}?", "Is the o
 
 
 @cache
-def all_wordings() -> tuple[tuple[str, ...], ...]:
+def sentences() -> tuple[tuple[str, ...], ...]:
     """All ways to ask each question that the grammar writes, the usual one first.
 
     Questions are numbered: the attributes first, then a guess of each object.
@@ -28,7 +28,7 @@ def all_wordings() -> tuple[tuple[str, ...], ...]:
 
 @cache
 def bare_words() -> tuple[str, ...]:
-    """Each question in as few words as say it, "metal?", "a cat?", numbered as `all_wordings`."""
+    """Each question in as few words as say it, "metal?", "a cat?", numbered as `sentences`."""
     asked = [attribute.name for attribute in load_attributes()]
     guessed = [thing.guesses[0] for thing in load_things()]
     return tuple(f"{said}?" for said in (*asked, *guessed))
@@ -98,7 +98,7 @@ def _known() -> dict[str, int]:
         ValueError: one form asks two questions.
     """
     known: dict[str, int] = {}
-    for number, (ways, bare) in enumerate(zip(all_wordings(), bare_words(), strict=True)):
+    for number, (ways, bare) in enumerate(zip(sentences(), bare_words(), strict=True)):
         for way in (*ways, bare):
             if known.setdefault(_plain(way), number) != number:
                 raise ValueError(f"got {way!r} for {known[_plain(way)]} and {number}, expected one")

@@ -20,7 +20,7 @@ from forethought.environments.twenty_questions.asking import (
     remaining,
     return_bound,
 )
-from forethought.environments.twenty_questions.grammar import all_wordings, bare_words, understand
+from forethought.environments.twenty_questions.grammar import bare_words, sentences, understand
 from forethought.environments.twenty_questions.knowledge import load_things, truth_table
 from forethought.types import Measure, Observation
 
@@ -90,7 +90,7 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
         self._things = load_things()
         self._attributes = truth_table().shape[1]
         self._wordings = (
-            all_wordings() if wordings == "sentences" else tuple((bare,) for bare in bare_words())
+            sentences() if wordings == "sentences" else tuple((bare,) for bare in bare_words())
         )
         self._usual = tuple(ways[0] for ways in self._wordings)
         self._everything = range(len(self._usual))
