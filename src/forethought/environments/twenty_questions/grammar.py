@@ -28,10 +28,9 @@ def sentences() -> tuple[tuple[str, ...], ...]:
 
 @cache
 def bare_words() -> tuple[str, ...]:
-    """Each question in as few words as say it, "metal?", "a cat?", numbered as `sentences`."""
-    asked = [attribute.name for attribute in load_attributes()]
-    guessed = [thing.guesses[0] for thing in load_things()]
-    return tuple(f"{said}?" for said in (*asked, *guessed))
+    """Each question as the name of what it asks, "metal?", "cat?", numbered as `sentences`."""
+    named = (*load_attributes(), *load_things())
+    return tuple(f"{asked.name}?" for asked in named)
 
 
 def _sentence(question: str, subject: str) -> str:

@@ -71,7 +71,7 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
 
     Arguments:
         wordings: "sentences", each question in several, or "words", each in one, as short as
-            can be: "metal?", "a cat?". Either is understood.
+            can be: "metal?", "cat?". Either is understood.
         render_mode: must be None; there is nothing to see.
 
     Version history:
@@ -135,7 +135,7 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
             admissible_actions=None,
             state_key=text or "start",
             goal="Find the hidden object: ask 20 questions for Yes or No. "
-            f"Guess: {'Is it a cat?' if self.wordings == 'sentences' else 'a cat?'}",
+            f"Guess: {'Is it a cat?' if self.wordings == 'sentences' else 'cat?'}",
             task_type="TwentyQuestions",
         )
 
