@@ -53,7 +53,7 @@ def measure(run: str, data: str, episodes: int) -> tuple[Numbers, Numbers, Rewar
     config = load_any_config(folder.config_path)
     if not isinstance(config, QSFTConfig):
         raise ConfigError(f"{run}: expected a run of train q-sft")
-    reward_map = find_reward_map(config, stored(Path(config.data)))
+    reward_map = find_reward_map(config)
     policy = load_reweighted(Path(model_source(run)), slots=1)
     values: list[Numbers] = []
     returns: list[Numbers] = []
@@ -63,7 +63,7 @@ def measure(run: str, data: str, episodes: int) -> tuple[Numbers, Numbers, Rewar
         for trajectory, episode, ratios_N in zip(
             chunk, laid_out, ratios_of(policy, laid_out, config), strict=True
         ):
-            to_go_T = returns_to_go(trajectory, gamma=config.gamma)
+            to_go_T = returns_to_go(trajectory.earned, gamma=config.gamma)
             repeated_N = np.repeat(to_go_T, episode.answer_lengths)
             is_supported_N = ratios_N > 0
             values.append(ratios_N[is_supported_N])

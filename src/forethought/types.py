@@ -198,6 +198,18 @@ class Step:
     """Share of the goal that was met after this step, 0 to 1, in worlds that measure it."""
 
 
+class Earned(NamedTuple):
+    """What a trajectory's steps brought, and how it ended: all that returns are made of."""
+
+    rewards: tuple[float, ...]
+    """Of each step, in order."""
+    terminated: bool
+    """Whether the world ended with the last step."""
+    bootstrap_value: float | None
+    """The critic's value of the state after the last step, where that state is not terminal."""
+    failure: EnvironmentFailure | None
+
+
 @dataclass(frozen=True, eq=False)
 class Trajectory:
     """Consecutive steps of one episode, in order."""
@@ -220,6 +232,12 @@ class Trajectory:
     @property
     def is_finished(self) -> bool:
         return bool(self.steps) and (self.steps[-1].terminated or self.steps[-1].truncated)
+
+    @property
+    def earned(self) -> Earned:
+        terminated = bool(self.steps) and self.steps[-1].terminated
+        rewards = tuple(step.reward for step in self.steps)
+        return Earned(rewards, terminated, self.bootstrap_value, self.failure)
 
     @property
     def total_reward(self) -> float:

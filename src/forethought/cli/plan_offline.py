@@ -10,7 +10,7 @@ from forethought.config_file import OfflineConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
 from forethought.training import archer, ilql, q_sft
-from forethought.training.offline import find_reward_map, stored
+from forethought.training.offline import find_reward_map, stored, stored_earned
 from forethought.training.phases import Stage
 from forethought.types import Step
 
@@ -24,7 +24,7 @@ def offline_work(config: OfflineConfig) -> tuple[list[str], list[Step]]:
         ForethoughtError: data that are not there or hold nothing to learn from.
     """
     path = Path(config.data)
-    lengths = [len(trajectory.steps) for trajectory in stored(path)]
+    lengths = [len(earned.rewards) for earned in stored_earned(path)]
     if not lengths:
         raise ConfigError(f"data: {path} holds no episode with a step")
     stages = ", then ".join(
@@ -35,7 +35,7 @@ def offline_work(config: OfflineConfig) -> tuple[list[str], list[Step]]:
         f"updates     {stages}; of {config.batch_size} episodes each",
     ]
     if isinstance(config, QSFTConfig):
-        reward_map = find_reward_map(config, stored(path))
+        reward_map = find_reward_map(config)
         ends = f"from {reward_map.lowest:g} to {reward_map.highest:g}"
         work.append(f"reward map  returns {ends} become 0 to 1")
     sample = list(islice(chain.from_iterable(t.steps for t in stored(path)), _SAMPLE_STEPS))

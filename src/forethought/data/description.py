@@ -225,7 +225,7 @@ class _Survey:
         self.pictures += sum(bool(step.prompt.images) for step in trajectory.steps)
         self.policy_versions.update(step.policy_version for step in trajectory.steps)
         if trajectory.steps and trajectory.failure is None:
-            returns_T = returns_to_go(trajectory, gamma=self._gamma)
+            returns_T = returns_to_go(trajectory.earned, gamma=self._gamma)
             ends = (*self.returns_to_go, float(returns_T.min()), float(returns_T.max()))
             self.returns_to_go = {min(ends), max(ends)}
 

@@ -7,9 +7,9 @@ whose other columns about a step are null.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from forethought.rollouts.pictures import PictureDecoder, PictureEncoder
 from forethought.types import (
     Completion,
+    Earned,
     EnvironmentFailure,
     FinishReason,
     Measure,
@@ -90,6 +91,14 @@ OLDER = {"1": _SCHEMA_2.remove(_SCHEMA_2.get_field_index("progress")), "2": _SCH
 """Versions that are still read: 1, in which no world told of its progress, and 2, in which no
 answer was held to actions."""
 
+EARNED_COLUMNS = (
+    *("trajectory", "n_steps", "bootstrap_value", "environment_failure"),
+    *("step", "reward", "terminated"),
+)
+"""What `earned_from_table` needs: no text, no picture."""
+
+_Record = TypeVar("_Record")
+
 _UNENCODABLE = re.compile(r"[\ud800-\udfff\ufffe]")
 _ESCAPE = re.compile(r"\ufffe([0-9a-f]{4})")
 
@@ -114,9 +123,30 @@ def from_table(table: Table, pictures: PictureDecoder) -> Iterator[tuple[int, Tr
     Raises:
         ValueError: rows of a trajectory are missing.
     """
+    return _by_trajectory(table, lambda first, steps: _trajectory(first, steps, pictures))
+
+
+def earned_from_table(table: Table) -> Iterator[tuple[int, Earned]]:
+    """The same of what the trajectories earned alone, from `EARNED_COLUMNS`.
+
+    Raises:
+        ValueError: rows of a trajectory are missing.
+    """
+    return _by_trajectory(table, _earned)
+
+
+def _by_trajectory(
+    table: Table, record: Callable[[Row, list[Row]], _Record]
+) -> Iterator[tuple[int, _Record]]:
+    """Each trajectory's number, and the record of its first row and of its steps' rows."""
     rows: list[Row] = table.to_pylist()
     for number, own in groupby(rows, key=lambda row: row["trajectory"]):
-        yield number, _trajectory(number, list(own), pictures)
+        first, *others = own
+        steps = [row for row in (first, *others) if row["step"] is not None]
+        if len(steps) != first["n_steps"]:
+            expected = first["n_steps"]
+            raise ValueError(f"trajectory {number} has {expected} steps, {len(steps)} are here")
+        yield number, record(first, steps)
 
 
 def _rows(number: int, trajectory: Trajectory, pictures: PictureEncoder) -> Iterator[Row]:
@@ -182,23 +212,32 @@ def _message_columns(message: Message, pictures: PictureEncoder) -> Row:
     }
 
 
-def _trajectory(number: int, rows: Sequence[Row], pictures: PictureDecoder) -> Trajectory:
-    first = rows[0]
-    steps = tuple(_step(row, pictures) for row in rows if row["step"] is not None)
-    if len(steps) != first["n_steps"]:
-        raise ValueError(f"trajectory {number} has {first['n_steps']} steps, {len(steps)} are here")
-    failure = first["environment_failure"]
+def _trajectory(first: Row, steps: Sequence[Row], pictures: PictureDecoder) -> Trajectory:
     return Trajectory(
         environment_id=_decoded(first["environment_id"]),
         seed=first["seed"],
         task_type=_decoded(first["task_type"]),
         first_step=first["first_step"],
-        steps=steps,
+        steps=tuple(_step(row, pictures) for row in steps),
         bootstrap_value=first["bootstrap_value"],
         success=first["success"],
         measures=tuple(Measure(_decoded(m["name"]), m["value"]) for m in first["measures"]),
-        failure=None if failure is None else EnvironmentFailure(failure),
+        failure=_failure(first),
     )
+
+
+def _earned(first: Row, steps: Sequence[Row]) -> Earned:
+    return Earned(
+        rewards=tuple(row["reward"] for row in steps),
+        terminated=bool(steps) and steps[-1]["terminated"],
+        bootstrap_value=first["bootstrap_value"],
+        failure=_failure(first),
+    )
+
+
+def _failure(first: Row) -> EnvironmentFailure | None:
+    name = first["environment_failure"]
+    return None if name is None else EnvironmentFailure(name)
 
 
 def _step(row: Row, pictures: PictureDecoder) -> Step:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from forethought.errors import ConfigError, StorageError
 from forethought.targets.checks import require_fraction
 from forethought.targets.returns import discounted_returns
-from forethought.types import Trajectory
+from forethought.types import Earned, Trajectory
 
 FILE_NAME = "reward_map.json"
 """Beside the shards of a data set: the map that its rewards are declared to keep to."""
@@ -80,23 +80,23 @@ WORLD_UNITS = RewardMap(0.0, 1.0)
 """The map that changes nothing."""
 
 
-def returns_to_go(trajectory: Trajectory, *, gamma: float) -> NDArray[np.float64]:
+def returns_to_go(earned: Earned, *, gamma: float) -> NDArray[np.float64]:
     """Discounted sums of the rewards from every step on: [T], in the world's units.
 
     Where the world has not ended, what is known of the rest (`bootstrap_value`) follows the
     last step; where nothing is known, nothing.
     """
-    end = trajectory.steps[-1].terminated
+    end = earned.terminated
     return discounted_returns(
-        rewards_T=np.array([step.reward for step in trajectory.steps], dtype=np.float64),
+        rewards_T=np.array(earned.rewards, dtype=np.float64),
         terminated=end,
-        bootstrap_value=None if end else (trajectory.bootstrap_value or 0.0),
+        bootstrap_value=None if end else (earned.bootstrap_value or 0.0),
         gamma=gamma,
     )
 
 
-def fit_reward_map(trajectories: Iterable[Trajectory], *, gamma: float) -> RewardMap:
-    """The narrowest map that holds every return-to-go of these trajectories.
+def fit_reward_map(episodes: Iterable[Earned], *, gamma: float) -> RewardMap:
+    """The narrowest map that holds every return-to-go of these episodes.
 
     One pass, nothing kept: data may be larger than memory. Crashed episodes are no experience.
 
@@ -109,9 +109,9 @@ def fit_reward_map(trajectories: Iterable[Trajectory], *, gamma: float) -> Rewar
     """
     require_fraction(gamma=gamma)
     lowest, highest = inf, -inf
-    for trajectory in trajectories:
-        if trajectory.steps and trajectory.failure is None:
-            returns_T = returns_to_go(trajectory, gamma=gamma)
+    for earned in episodes:
+        if earned.rewards and earned.failure is None:
+            returns_T = returns_to_go(earned, gamma=gamma)
             lowest = min(lowest, float(returns_T.min()))
             highest = max(highest, float(returns_T.max()))
     if not lowest < highest:
@@ -134,7 +134,7 @@ def require_in_range(
     """
     if not trajectory.steps or trajectory.failure is not None:
         return
-    returns_T = returns_to_go(trajectory, gamma=gamma)
+    returns_T = returns_to_go(trajectory.earned, gamma=gamma)
     slack = _TOLERANCE * reward_map.width
     outside_T = (returns_T < reward_map.lowest - slack) | (returns_T > reward_map.highest + slack)
     if outside_T.any():

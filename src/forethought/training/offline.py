@@ -1,6 +1,6 @@
 """A stored data set as offline reinforcement learning reads it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from forethought.errors import ConfigError
 from forethought.policies.encoding import Encoder
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.prompts.answers import write_answer
-from forethought.rollouts.store import read_shards
+from forethought.rollouts.store import read_earned, read_shards
 from forethought.rollouts.world import World
 from forethought.targets.reward_map import (
     RewardMap,
@@ -22,7 +22,7 @@ from forethought.targets.reward_map import (
 )
 from forethought.training.episodes import Episode, to_episode
 from forethought.training.legal import AnswerTrie
-from forethought.types import Trajectory
+from forethought.types import Earned, Trajectory
 
 
 class OfflineData(NamedTuple):
@@ -52,7 +52,7 @@ def load_offline(
         StorageError: a shard is refused.
     """
     path = Path(config.data)
-    reward_map = find_reward_map(config, stored(path))
+    reward_map = find_reward_map(config)
     trie = _legal_answers(world, policy.encoder) if config.action_set == "legal" else None
     episodes: list[Episode] = []
     for number, trajectory in enumerate(stored(path)):
@@ -104,7 +104,12 @@ def stored(path: Path) -> Iterator[Trajectory]:
     return (one for one in read_shards(path) if one.steps and one.failure is None)
 
 
-def find_reward_map(config: QSFTConfig, trajectories: Iterable[Trajectory]) -> RewardMap:
+def stored_earned(path: Path) -> Iterator[Earned]:
+    """What these trajectories earned, in the same order; their texts are not read."""
+    return (one for one in read_earned(path) if one.rewards and one.failure is None)
+
+
+def find_reward_map(config: QSFTConfig) -> RewardMap:
     """The map that the settings or the data declare; else the narrowest one.
 
     Raises:
@@ -114,7 +119,7 @@ def find_reward_map(config: QSFTConfig, trajectories: Iterable[Trajectory]) -> R
         return RewardMap(config.lowest_return, config.highest_return)
     path = Path(config.data)
     declared = read_reward_map(path if path.is_dir() else path.parent)
-    return declared or fit_reward_map(trajectories, gamma=config.gamma)
+    return declared or fit_reward_map(stored_earned(path), gamma=config.gamma)
 
 
 def find_dummy(episodes: Sequence[Episode], encoder: Encoder) -> int:

@@ -11,7 +11,7 @@ from forethought.prompts.wanted import tell_levels
 from forethought.rollouts.store import read_shards
 from forethought.targets.levels import best_episodes, return_levels
 from forethought.targets.reward_map import returns_to_go
-from forethought.training.offline import stored
+from forethought.training.offline import stored, stored_earned
 from forethought.types import Step, Trajectory
 
 
@@ -29,7 +29,7 @@ def stored_steps(config: SFTConfig, path: Path) -> Iterator[Step]:
     if config.top_fraction == 1 and levels == 0:
         yield from chain.from_iterable(trajectory.steps for trajectory in read_shards(path))
         return
-    returns = [returns_to_go(trajectory, gamma=1.0) for trajectory in stored(path)]
+    returns = [returns_to_go(earned, gamma=1.0) for earned in stored_earned(path)]
     if not returns:
         raise ConfigError(f"data: {path} holds no episode with a step")
     starts = [float(returns_T[0]) for returns_T in returns]

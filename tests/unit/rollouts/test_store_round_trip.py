@@ -4,16 +4,19 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forethought.rollouts.pictures import PictureEncoder
-from forethought.rollouts.store import read_shard, read_shards, write_shard
+from forethought.rollouts.store import read_earned, read_shard, read_shards, write_shard
 from forethought.types import (
     Completion,
+    Earned,
     EnvironmentFailure,
     FinishReason,
     Image,
@@ -129,6 +132,7 @@ def test_any_trajectory_comes_back_exactly(trajectories: list[Trajectory]) -> No
         path = Path(folder) / "any.parquet"
         write_shard(path, trajectories)
         assert_same(read_shard(path), trajectories)
+        assert repr([*read_earned(path)]) == repr([one.earned for one in trajectories])
 
 
 def a_step(*, text: str = "go", image: Image | None = None, **changes: object) -> Step:
@@ -182,6 +186,28 @@ def test_many_row_groups_keep_the_order_of_names(tmp_path: Path) -> None:
     write_shard(tmp_path / "b.parquet", short)
     write_shard(tmp_path / "a.parquet", [long, *short[:2]])
     assert_same(list(read_shards(tmp_path)), [long, *short[:2], *short])
+
+
+def test_what_was_earned_is_read_without_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crashed = dataclasses.replace(a_trajectory(), failure=EnvironmentFailure.CRASH)
+    ended = a_trajectory(a_step(reward=2.0), a_step(reward=3.0, terminated=True))
+    write_shard(tmp_path / "a.parquet", [ended, crashed])
+    cut = dataclasses.replace(a_trajectory(a_step(truncated=True)), bootstrap_value=7.0)
+    write_shard(tmp_path / "b.parquet", [cut])
+    whole = pq.ParquetFile.read_row_group
+
+    def without_texts(*about: Any, columns: Sequence[str]) -> Any:
+        assert not {"messages", "completion_text", "state_key"} & set(columns)
+        return whole(*about, columns=columns)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", without_texts)
+    assert list(read_earned(tmp_path)) == [
+        Earned((2.0, 3.0), True, None, None),
+        Earned((), False, None, EnvironmentFailure.CRASH),
+        Earned((1.0,), False, 7.0, None),
+    ]
 
 
 def test_reading_does_not_wait_for_the_end(tmp_path: Path) -> None:

@@ -54,14 +54,14 @@ def test_every_return_is_mapped_by_the_same_line(gamma: float) -> None:
 
 
 def test_fitted_to_the_lowest_and_highest_return_to_go() -> None:
-    assert returns_to_go(ENDED, gamma=0.9).tolist() == pytest.approx([2.62, 1.8, 2.0])
+    assert returns_to_go(ENDED.earned, gamma=0.9).tolist() == pytest.approx([2.62, 1.8, 2.0])
     crashed = replace(CUT, failure=EnvironmentFailure.CRASH)
-    fitted = fit_reward_map([ENDED, crashed, CUT], gamma=0.9)
+    fitted = fit_reward_map([one.earned for one in (ENDED, crashed, CUT)], gamma=0.9)
     assert (fitted.lowest, fitted.highest) == pytest.approx((1.8, 7.4))
 
 
 def test_data_without_a_difference_are_refused() -> None:
-    same = replace(ENDED, steps=ENDED.steps[-1:])
+    same = replace(ENDED, steps=ENDED.steps[-1:]).earned
     with pytest.raises(ConfigError, match="got 2 for every return — expected returns that differ"):
         fit_reward_map([same, same], gamma=1.0)
     with pytest.raises(ConfigError, match="got no step"):
