@@ -27,9 +27,9 @@ from forethought.policies.reweighted import load_reweighted
 from forethought.policies.weighted import WeightedPolicy
 from forethought.runs.run_folder import RunFolder
 from forethought.runs.sources import model_source
-from forethought.targets.reward_map import RewardMap, returns_to_go
+from forethought.targets.reward_map import RewardMap, StepMaps, returns_to_go
 from forethought.training.episodes import Episode, gather_actions, lay_out, to_episode
-from forethought.training.offline import find_reward_map, stored
+from forethought.training.offline import find_maps, stored
 
 BINS = 10
 BATCH = 32
@@ -53,7 +53,7 @@ def measure(run: str, data: str, episodes: int) -> tuple[Numbers, Numbers, Rewar
     config = load_any_config(folder.config_path)
     if not isinstance(config, QSFTConfig):
         raise ConfigError(f"{run}: expected a run of train q-sft")
-    reward_map = find_reward_map(config)
+    maps = find_maps(config)
     policy = load_reweighted(Path(model_source(run)), slots=1)
     values: list[Numbers] = []
     returns: list[Numbers] = []
@@ -66,10 +66,18 @@ def measure(run: str, data: str, episodes: int) -> tuple[Numbers, Numbers, Rewar
             to_go_T = returns_to_go(trajectory.earned, gamma=config.gamma)
             repeated_N = np.repeat(to_go_T, episode.answer_lengths)
             is_supported_N = ratios_N > 0
-            values.append(ratios_N[is_supported_N])
+            values.append(_in_units(ratios_N.clip(0.0, 1.0), episode, maps)[is_supported_N])
             returns.append(repeated_N[is_supported_N])
-    values_N = np.concatenate(values).clip(0.0, 1.0) * reward_map.width + reward_map.lowest
-    return values_N, np.concatenate(returns), reward_map
+    return np.concatenate(values), np.concatenate(returns), maps.at(0)
+
+
+def _in_units(mapped_N: Numbers, episode: Episode, maps: StepMaps) -> Numbers:
+    """Values of an episode's tokens in the world's units."""
+    steps = range(episode.first_step, episode.last_step + 1)
+    lowest_T = np.array([maps.at(step).lowest for step in steps])
+    width_T = np.array([maps.at(step).width for step in steps])
+    lengths = episode.answer_lengths
+    return mapped_N * np.repeat(width_T, lengths) + np.repeat(lowest_T, lengths)
 
 
 @torch.no_grad()

@@ -102,6 +102,11 @@ class QSFTConfig:
     utterance_gamma: Literal["one", "gamma"] = "one"
     """Discount between the tokens of an utterance: none, or γ for them, too."""
 
+    return_range: Literal["data", "step"] = "data"
+    """Which returns-to-go become probabilities of 0 and 1: the lowest and highest of all, or of
+    each step of an episode. Where an episode ends after so many steps, and tells how many are
+    left, returns from the last ones on differ by little on the scale of the whole."""
+
     lowest_return: float | None = None
     """Return, in the world's units, that becomes a probability of 0. Without it the data's
     own reward_map.json, or else the lowest return-to-go in the data."""
@@ -164,6 +169,8 @@ class QSFTConfig:
             require(low is high, "lowest_return and highest_return", (low, high), "both or neither")
         else:
             require(low < high, "highest_return", high, f"above lowest_return ({low:g})")
+            ranges = self.return_range
+            require(ranges == "data", "return_range", ranges, "data, where a range is declared")
         is_legal, answers = self.action_set == "legal", self.prompt.format
         expected = "action_only with action_set legal"
         require(not is_legal or answers == "action_only", "prompt.format", answers, expected)

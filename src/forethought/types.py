@@ -201,6 +201,8 @@ class Step:
 class Earned(NamedTuple):
     """What a trajectory's steps brought, and how it ended: all that returns are made of."""
 
+    first_step: int
+    """Index in the episode of the first reward."""
     rewards: tuple[float, ...]
     """Of each step, in order."""
     terminated: bool
@@ -237,7 +239,7 @@ class Trajectory:
     def earned(self) -> Earned:
         terminated = bool(self.steps) and self.steps[-1].terminated
         rewards = tuple(step.reward for step in self.steps)
-        return Earned(rewards, terminated, self.bootstrap_value, self.failure)
+        return Earned(self.first_step, rewards, terminated, self.bootstrap_value, self.failure)
 
     @property
     def total_reward(self) -> float:

@@ -10,7 +10,7 @@ from forethought.config_file import OfflineConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
 from forethought.training import archer, ilql, q_sft
-from forethought.training.offline import find_reward_map, stored, stored_earned
+from forethought.training.offline import find_maps, stored, stored_earned
 from forethought.training.phases import Stage
 from forethought.types import Step
 
@@ -35,9 +35,10 @@ def offline_work(config: OfflineConfig) -> tuple[list[str], list[Step]]:
         f"updates     {stages}; of {config.batch_size} episodes each",
     ]
     if isinstance(config, QSFTConfig):
-        reward_map = find_reward_map(config)
-        ends = f"from {reward_map.lowest:g} to {reward_map.highest:g}"
-        work.append(f"reward map  returns {ends} become 0 to 1")
+        maps = find_maps(config).maps
+        ends = f"from {maps[0].lowest:g} to {maps[0].highest:g}"
+        more = f", those from the last step on {maps[-1].lowest:g} to {maps[-1].highest:g}"
+        work.append(f"reward map  returns {ends} become 0 to 1{more if len(maps) > 1 else ''}")
     sample = list(islice(chain.from_iterable(t.steps for t in stored(path)), _SAMPLE_STEPS))
     return work, sample
 

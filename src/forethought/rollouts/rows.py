@@ -92,7 +92,7 @@ OLDER = {"1": _SCHEMA_2.remove(_SCHEMA_2.get_field_index("progress")), "2": _SCH
 answer was held to actions."""
 
 EARNED_COLUMNS = (
-    *("trajectory", "n_steps", "bootstrap_value", "environment_failure"),
+    *("trajectory", "first_step", "n_steps", "bootstrap_value", "environment_failure"),
     *("step", "reward", "terminated"),
 )
 """What `earned_from_table` needs: no text, no picture."""
@@ -228,6 +228,7 @@ def _trajectory(first: Row, steps: Sequence[Row], pictures: PictureDecoder) -> T
 
 def _earned(first: Row, steps: Sequence[Row]) -> Earned:
     return Earned(
+        first_step=first["first_step"],
         rewards=tuple(row["reward"] for row in steps),
         terminated=bool(steps) and steps[-1]["terminated"],
         bootstrap_value=first["bootstrap_value"],

@@ -1,7 +1,7 @@
 """Rewards mapped so that every return is a probability, and back."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from math import inf, isfinite
 from pathlib import Path
@@ -75,8 +75,31 @@ class RewardMap:
         """The inverse of `reward`."""
         return reward * self.width + (1.0 - discount) * self.lowest
 
+    def transition(
+        self, reward: float, *, discount: float, following: "RewardMap"
+    ) -> tuple[float, float]:
+        """Mapped reward and discount of a transition to a state whose map is another.
 
-WORLD_UNITS = RewardMap(0.0, 1.0)
+            r~ = (r + d lowest' - lowest) / width,   d~ = d width' / width
+
+        so that r~ + d~ Q~' is (r + d Q' - lowest) / width again.
+        """
+        mapped = (reward + discount * following.lowest - self.lowest) / self.width
+        return mapped, discount * following.width / self.width
+
+
+@dataclass(frozen=True)
+class StepMaps:
+    """A map for each step of an episode; all that come after the last one have its map."""
+
+    maps: tuple[RewardMap, ...]
+
+    def at(self, step: int) -> RewardMap:
+        """Of the states in which the n-th step is decided, from 0."""
+        return self.maps[min(step, len(self.maps) - 1)]
+
+
+WORLD_UNITS = StepMaps((RewardMap(0.0, 1.0),))
 """The map that changes nothing."""
 
 
@@ -107,13 +130,54 @@ def fit_reward_map(episodes: Iterable[Earned], *, gamma: float) -> RewardMap:
         ConfigError: there is no step, or all returns are equal: there is nothing to learn.
         ValueError: γ outside [0, 1], or a reward that is not finite.
     """
+    return _whole(_ends_of_steps(episodes, gamma=gamma))
+
+
+def fit_step_maps(episodes: Iterable[Earned], *, gamma: float) -> StepMaps:
+    """For each step the narrowest map that holds every return from that step on.
+
+    Where an episode ends after so many steps, the returns from the last ones on differ by little
+    beside those from the first: behind five wrong guesses of six they are -1 or 0, and whether a
+    word is right moves a probability on the scale of 0 to -6 by a sixth. What is seen must tell
+    the step; values of states that are alike at different steps are not comparable.
+
+    No step's map is narrower than the discounted one behind it: what follows never counts more
+    than once. One pass, nothing kept but two numbers per step.
+
+    Args:
+        gamma: γ in [0, 1], per environment step.
+
+    Raises:
+        ConfigError, ValueError: as `fit_reward_map`.
+    """
+    ends = _ends_of_steps(episodes, gamma=gamma)
+    whole = _whole(ends)
+    maps: list[RewardMap] = []
+    for low, high in reversed(ends):
+        following = maps[-1] if maps else whole
+        lowest = low if low < inf else following.lowest
+        width = max(high - low, gamma * following.width if maps else 0.0)
+        maps.append(RewardMap(lowest, lowest + (width or whole.width)))
+    return StepMaps(tuple(reversed(maps)))
+
+
+def _ends_of_steps(episodes: Iterable[Earned], *, gamma: float) -> list[tuple[float, float]]:
+    """Lowest and highest return from each step on; inf and -inf where there is none."""
     require_fraction(gamma=gamma)
-    lowest, highest = inf, -inf
+    ends: list[tuple[float, float]] = []
     for earned in episodes:
         if earned.rewards and earned.failure is None:
-            returns_T = returns_to_go(earned, gamma=gamma)
-            lowest = min(lowest, float(returns_T.min()))
-            highest = max(highest, float(returns_T.max()))
+            returns = returns_to_go(earned, gamma=gamma).tolist()
+            ends += [(inf, -inf)] * (earned.first_step + len(returns) - len(ends))
+            for step, value in enumerate(returns, start=earned.first_step):
+                low, high = ends[step]
+                ends[step] = (min(low, value), max(high, value))
+    return ends
+
+
+def _whole(ends: Sequence[tuple[float, float]]) -> RewardMap:
+    lowest = min((low for low, _ in ends), default=inf)
+    highest = max((high for _, high in ends), default=-inf)
     if not lowest < highest:
         got = "no step" if lowest == inf else f"{lowest:g} for every return"
         raise ConfigError(f"reward map: got {got} — expected returns that differ")

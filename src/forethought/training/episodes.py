@@ -16,7 +16,7 @@ from torch import Tensor
 from forethought.policies.batching import TokenBatch
 from forethought.policies.encoding import Encoder
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.targets.reward_map import RewardMap
+from forethought.targets.reward_map import StepMaps
 from forethought.training.conversation import Row, lay_out_rows, to_rows
 from forethought.training.examples import to_example
 from forethought.types import Trajectory
@@ -37,11 +37,18 @@ class Episode:
     """The recorder's value of the state after the last step, where it had a critic."""
     choices: tuple[tuple[int, ...], ...] | None = None
     """Per action, what could have stood there; None: any token."""
+    first_step: int = 0
+    """Index in the world's episode of the first answer: above 0 where collecting began later."""
 
     @property
     def actions(self) -> int:
         """Tokens of the agent's."""
         return sum(self.answer_lengths)
+
+    @property
+    def last_step(self) -> int:
+        """Index in the world's episode of the last answer."""
+        return self.first_step + len(self.answer_lengths) - 1
 
     @property
     def tokens(self) -> int:
@@ -97,6 +104,7 @@ def to_episode(trajectory: Trajectory, policy: HuggingFacePolicy) -> Episode:
         rewards=tuple(step.reward for step in trajectory.steps),
         terminated=last.terminated,
         bootstrap_value=None if last.terminated else trajectory.bootstrap_value,
+        first_step=trajectory.first_step,
     )
 
 
@@ -193,7 +201,7 @@ class Transitions(NamedTuple):
 
 
 def transitions(
-    episode: Episode, reward_map: RewardMap, *, gamma: float, utterance_gamma: float
+    episode: Episode, maps: StepMaps, *, gamma: float, utterance_gamma: float
 ) -> Transitions:
     """The rewards and discounts of an episode's tokens.
 
@@ -202,38 +210,44 @@ def transitions(
     """
     rewards: list[float] = []
     discounts: list[float] = []
-    inside = reward_map.reward(0.0, discount=utterance_gamma)
-    for length, reward in zip(episode.answer_lengths, episode.rewards, strict=True):
-        rewards += [inside] * (length - 1) + [reward_map.reward(reward, discount=gamma)]
-        discounts += [utterance_gamma] * (length - 1) + [gamma]
+    steps = zip(episode.answer_lengths, episode.rewards, strict=True)
+    for step, (length, reward) in enumerate(steps, start=episode.first_step):
+        own = maps.at(step)
+        inside = own.reward(0.0, discount=utterance_gamma)
+        mapped, discount = own.transition(reward, discount=gamma, following=maps.at(step + 1))
+        rewards += [inside] * (length - 1) + [mapped]
+        discounts += [utterance_gamma] * (length - 1) + [discount]
     is_known_N = torch.ones(len(rewards), dtype=torch.bool)
     is_inside_N = torch.ones(len(rewards), dtype=torch.bool)
     is_inside_N[torch.tensor(episode.answer_lengths).cumsum(0) - 1] = False
     if episode.terminated:
         discounts[-1] = 0.0
-        rewards[-1] = reward_map.reward(episode.rewards[-1], discount=0.0)
+        last = maps.at(episode.last_step)
+        rewards[-1] = last.reward(episode.rewards[-1], discount=0.0)
     elif episode.bootstrap_value is None:
         is_known_N[-1] = False
     return Transitions(torch.tensor(rewards), torch.tensor(discounts), is_known_N, is_inside_N)
 
 
-def returns_after(episode: Episode, way: Transitions, reward_map: RewardMap) -> Tensor:
+def returns_after(episode: Episode, way: Transitions, maps: StepMaps) -> Tensor:
     """What followed each action, from the next one on: [N], mapped; not a number behind the last
     one unless the recorder's critic knew."""
-    last = episode.bootstrap_value
-    following = float("nan") if last is None else reward_map.to_unit(last)
-    returns = [following]
+    returns = [_behind_the_last(episode, maps)]
     ways = zip(way.rewards_N.tolist(), way.discounts_N.tolist(), strict=True)
     for reward, discount in reversed(list(ways)):
         returns.append(reward + (discount * returns[-1] if discount > 0 else 0.0))
     return torch.tensor(returns[-2::-1], dtype=torch.float32)
 
 
-def next_values(episode: Episode, values_N: Tensor, reward_map: RewardMap) -> Tensor:
+def next_values(episode: Episode, values_N: Tensor, maps: StepMaps) -> Tensor:
     """The value of the state that each action leads to: [N], of the next action's state.
 
     Behind the last one it is what the recorder's critic said, mapped; or not a number.
     """
-    last = episode.bootstrap_value
-    following = float("nan") if last is None else reward_map.to_unit(last)
-    return torch.cat([values_N[1:], torch.tensor([following])])
+    return torch.cat([values_N[1:], torch.tensor([_behind_the_last(episode, maps)])])
+
+
+def _behind_the_last(episode: Episode, maps: StepMaps) -> float:
+    """The recorder's value of the state behind the last step, mapped; or not a number."""
+    value = episode.bootstrap_value
+    return float("nan") if value is None else maps.at(episode.last_step + 1).to_unit(value)

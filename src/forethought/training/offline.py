@@ -16,7 +16,9 @@ from forethought.rollouts.store import read_earned, read_shards
 from forethought.rollouts.world import World
 from forethought.targets.reward_map import (
     RewardMap,
+    StepMaps,
     fit_reward_map,
+    fit_step_maps,
     read_reward_map,
     require_in_range,
 )
@@ -29,7 +31,8 @@ class OfflineData(NamedTuple):
     """Episodes, and what holds for all of them."""
 
     episodes: list[Episode]
-    reward_map: RewardMap
+    maps: StepMaps
+    """What a return becomes, step by step."""
     dummy: int | None
     """A token that no episode's answer holds, or None where none is needed."""
 
@@ -52,12 +55,13 @@ def load_offline(
         StorageError: a shard is refused.
     """
     path = Path(config.data)
-    reward_map = find_reward_map(config)
+    maps = find_maps(config)
     trie = _legal_answers(world, policy.encoder) if config.action_set == "legal" else None
     episodes: list[Episode] = []
     for number, trajectory in enumerate(stored(path)):
         name = f"{path}, trajectory {number}"
-        require_in_range(trajectory, reward_map, gamma=config.gamma, name=name)
+        if config.return_range == "data":  # Maps of steps are fitted to just these episodes.
+            require_in_range(trajectory, maps.at(0), gamma=config.gamma, name=name)
         episode = to_episode(trajectory, policy)
         if trie is not None:
             choices = [one for answer in episode.answers() for one in trie.choices(answer)]
@@ -66,7 +70,7 @@ def load_offline(
         if on_episode is not None:
             on_episode()
     dummy = find_dummy(episodes, policy.encoder) if config.leftover == "dummy" else None
-    return OfflineData(episodes, reward_map, dummy)
+    return OfflineData(episodes, maps, dummy)
 
 
 def load_episodes(
@@ -109,17 +113,20 @@ def stored_earned(path: Path) -> Iterator[Earned]:
     return (one for one in read_earned(path) if one.rewards and one.failure is None)
 
 
-def find_reward_map(config: QSFTConfig) -> RewardMap:
-    """The map that the settings or the data declare; else the narrowest one.
+def find_maps(config: QSFTConfig) -> StepMaps:
+    """The map that the settings or the data declare for all steps, or else the narrowest one;
+    or the narrowest of each step.
 
     Raises:
         ConfigError: there is nothing to fit it to.
     """
-    if config.lowest_return is not None and config.highest_return is not None:
-        return RewardMap(config.lowest_return, config.highest_return)
     path = Path(config.data)
+    if config.return_range == "step":
+        return fit_step_maps(stored_earned(path), gamma=config.gamma)
+    if config.lowest_return is not None and config.highest_return is not None:
+        return StepMaps((RewardMap(config.lowest_return, config.highest_return),))
     declared = read_reward_map(path if path.is_dir() else path.parent)
-    return declared or fit_reward_map(stored_earned(path), gamma=config.gamma)
+    return StepMaps((declared or fit_reward_map(stored_earned(path), gamma=config.gamma),))
 
 
 def find_dummy(episodes: Sequence[Episode], encoder: Encoder) -> int:

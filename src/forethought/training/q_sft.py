@@ -14,6 +14,8 @@ from torch import Tensor
 
 from forethought.config_q_sft import QSFTConfig
 from forethought.losses.q_sft import likelihood_loss
+from forethought.policies.reweighted import twin_of
+from forethought.training.dummy import raise_dummy
 from forethought.training.episodes import Episode, lay_out
 from forethought.training.imitation import imitate
 from forethought.training.optim import Updater
@@ -33,7 +35,8 @@ def train_q_sft(config: QSFTConfig, *, existing: Existing = "refuse") -> Path:
     with open_run(config, existing) as run:
         learner = start_learner(config, run)
         models, episodes = learner.models, learner.data.episodes
-        phases = Phases("q-sft", models, models.begin, partial(update, learner=learner))
+        begins = partial(begin, learner=learner)
+        phases = Phases("q-sft", models, begins, partial(update, learner=learner))
         run_phases(phases, plan_stages(config, len(episodes)), episodes, config, run)
         return run.folder.path
 
@@ -46,6 +49,16 @@ def plan_stages(config: QSFTConfig, episodes: int) -> list[Stage[Phase]]:
         ("likelihood", config.epochs),
     ]
     return stages_of(passes, episodes=episodes, batch_size=config.batch_size)
+
+
+def begin(phase: Phase, learner: Learner) -> None:
+    """Makes ready what a phase works with."""
+    models, dummy = learner.models, learner.data.dummy
+    if phase != "behaviour" and models.likelihood is None:
+        models.likelihood = twin_of(models.behaviour)
+        if dummy is not None:
+            raise_dummy(learner, dummy)
+    models.begin(phase)
 
 
 def update(

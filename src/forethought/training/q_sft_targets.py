@@ -50,7 +50,7 @@ def judge(
     ]
     targets: list[Known] = []
     for number, episode in enumerate(episodes):
-        way = transitions(episode, data.reward_map, gamma=gammas[0], utterance_gamma=gammas[1])
+        way = transitions(episode, data.maps, gamma=gammas[0], utterance_gamma=gammas[1])
         values_N = values_along(
             LocalValues(*(column[number] for column in columns)),
             rewards_N=way.rewards_N,
@@ -58,7 +58,7 @@ def judge(
             is_inside_N=way.is_inside_N & (config.backup == "utterance"),
             beta=config.backup_beta,
         )
-        following_N = next_values(episode, values_N, data.reward_map)
+        following_N = next_values(episode, values_N, data.maps)
         is_known_N = way.is_known_N
         result = bellman_targets(
             rewards_N=way.rewards_N[is_known_N],
@@ -78,18 +78,10 @@ def read_returns(
 
     Of an episode that was cut nothing is known to its end: it has none.
     """
-    config, data = learner.config, learner.data
-    gammas = (config.gamma, config.gamma if config.utterance_gamma == "gamma" else 1.0)
     targets: list[Known] = []
     for episode in episodes:
-        way = transitions(episode, data.reward_map, gamma=gammas[0], utterance_gamma=gammas[1])
-        following_N = returns_after(episode, way, data.reward_map)
-        is_known_N = torch.full_like(way.is_known_N, episode.known_returns > 0)
-        result = bellman_targets(
-            rewards_N=way.rewards_N[is_known_N],
-            discounts_N=way.discounts_N[is_known_N],
-            next_values_N=following_N[is_known_N],
-        )
+        result = returns_of(episode, learner)
+        is_known_N = torch.full((episode.actions,), episode.known_returns > 0)
         start = float(result.targets_N[0]) if episode.known_returns else 0.0
         targets.append(Known(result, is_known_N, start))
     policy = learner.models.behaviour
@@ -99,6 +91,20 @@ def read_returns(
     never = policy.encoder.placeholder_ids
     choices = [choices_of(episodes, part, vocabulary=vocabulary, never=never) for part in parts]
     return hand_out(episodes, parts, choices, targets, learner)
+
+
+def returns_of(episode: Episode, learner: Learner) -> BellmanTargets:
+    """What followed each of its actions, discounted and mapped; nothing of one that was cut."""
+    config, maps = learner.config, learner.data.maps
+    inside = config.gamma if config.utterance_gamma == "gamma" else 1.0
+    way = transitions(episode, maps, gamma=config.gamma, utterance_gamma=inside)
+    following_N = returns_after(episode, way, maps)
+    known = episode.known_returns
+    return bellman_targets(
+        rewards_N=way.rewards_N[:known],
+        discounts_N=way.discounts_N[:known],
+        next_values_N=following_N[:known],
+    )
 
 
 class Known(NamedTuple):
@@ -119,13 +125,13 @@ def hand_out(
     learner: Learner,
 ) -> tuple[list[Judged], list[Measure]]:
     """Targets per episode as targets per part, and their averages over all processes."""
-    reward_map, device = learner.data.reward_map, learner.models.behaviour.device
+    maps, device = learner.data.maps, learner.models.behaviour.device
     sums = torch.zeros(len(SUMS))
     for episode, (result, is_known_N, start) in zip(episodes, targets, strict=True):
         count = is_known_N.sum()
         shares = (result.targets_N.mean(), result.clipped_low, result.clipped_high)
         per_action = [count, *(share.nan_to_num() * count for share in shares)]
-        value = reward_map.from_unit(min(start, 1.0))
+        value = maps.at(episode.first_step).from_unit(min(start, 1.0))
         sums += torch.tensor([*per_action, 1.0, value, sum(episode.rewards)])
     known = [one.is_known_N for one in targets]
     filled = [

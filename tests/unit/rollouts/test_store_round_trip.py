@@ -204,9 +204,9 @@ def test_what_was_earned_is_read_without_texts(
 
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", without_texts)
     assert list(read_earned(tmp_path)) == [
-        Earned((2.0, 3.0), True, None, None),
-        Earned((), False, None, EnvironmentFailure.CRASH),
-        Earned((1.0,), False, 7.0, None),
+        Earned(0, (2.0, 3.0), True, None, None),
+        Earned(0, (), False, None, EnvironmentFailure.CRASH),
+        Earned(0, (1.0,), False, 7.0, None),
     ]
 
 

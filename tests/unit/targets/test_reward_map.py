@@ -15,13 +15,15 @@ from forethought.errors import ConfigError, StorageError
 from forethought.targets.reward_map import (
     FILE_NAME,
     RewardMap,
+    StepMaps,
     fit_reward_map,
+    fit_step_maps,
     read_reward_map,
     require_in_range,
     returns_to_go,
     write_reward_map,
 )
-from forethought.types import EnvironmentFailure
+from forethought.types import Earned, EnvironmentFailure
 from tests.unit.targets.builders import CUT, ending
 
 ENDED = ending(terminated=True, truncated=False, bootstrap_value=None)
@@ -58,6 +60,44 @@ def test_fitted_to_the_lowest_and_highest_return_to_go() -> None:
     crashed = replace(CUT, failure=EnvironmentFailure.CRASH)
     fitted = fit_reward_map([one.earned for one in (ENDED, crashed, CUT)], gamma=0.9)
     assert (fitted.lowest, fitted.highest) == pytest.approx((1.8, 7.4))
+
+
+def game(*rewards: float, first_step: int = 0) -> Earned:
+    return Earned(first_step, rewards, terminated=True, bootstrap_value=None, failure=None)
+
+
+def ranges(maps: StepMaps) -> list[tuple[float, float]]:
+    return [(one.lowest, one.highest) for one in maps.maps]
+
+
+def test_each_step_has_the_range_of_its_returns() -> None:
+    """Returns -1, 0; -2, -1, 0; and -3, -2, -1."""
+    games = [game(-1, 0), game(-1, -1, 0), game(-1, -1, -1)]
+    assert ranges(fit_step_maps(games, gamma=1.0)) == [(-3, -1), (-2, 0), (-1, 0)]
+    later = game(-1, first_step=3)  # seen from its fourth step on
+    assert ranges(fit_step_maps([*games, later, game(0, first_step=3)], gamma=1.0))[3] == (-1, 0)
+
+
+def test_no_step_counts_what_follows_more_than_once() -> None:
+    """All returns from the first step on are 0, from the second on 1 and -1: the first has room
+    for what follows; without anything behind it, a step has the range of the whole."""
+    assert ranges(fit_step_maps([game(-1, 1), game(1, -1)], gamma=1.0)) == [(0, 2), (-1, 1)]
+    assert ranges(fit_step_maps([game(-1, 1), game(1, -1)], gamma=0.5)) == [(-0.5, 0.5), (-1, 1)]
+    assert ranges(fit_step_maps([game(0), game(-2, -1)], gamma=1.0)) == [(-3, 0), (-1, 2)]
+
+
+def test_a_transition_between_two_maps() -> None:
+    """From 0 to -6 to 0 to -2, reward -1: Q' = -1.5 is 0.25 there; Q = -2.5 is 3.5 / 6 here."""
+    reward, discount = WORDLE.transition(-1.0, discount=1.0, following=RewardMap(-2.0, 0.0))
+    assert (reward, discount) == pytest.approx((3 / 6, 2 / 6))
+    assert reward + discount * 0.25 == pytest.approx(3.5 / 6)
+    same = WORDLE.transition(-1.0, discount=0.9, following=WORDLE)
+    assert same == pytest.approx((WORDLE.reward(-1.0, discount=0.9), 0.9))
+
+
+def test_the_last_map_holds_for_all_that_follow() -> None:
+    maps = StepMaps((WORDLE, RewardMap(-1.0, 0.0)))
+    assert (maps.at(0), maps.at(1), maps.at(7)) == (WORDLE, maps.maps[1], maps.maps[1])
 
 
 def test_data_without_a_difference_are_refused() -> None:

@@ -13,7 +13,7 @@ from forethought.policies.huggingface import HuggingFacePolicy, load_policy
 from forethought.policies.limits import Limits
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.world import World, open_world
-from forethought.targets.reward_map import RewardMap
+from forethought.targets.reward_map import RewardMap, StepMaps
 from forethought.training.episodes import (
     Episode,
     Row,
@@ -124,7 +124,7 @@ def test_there_and_back(crossing: World, policy: HuggingFacePolicy) -> None:
     assert all(torch.equal(one, other) for one, other in zip(numbers, back, strict=True))
 
 
-UNIT = RewardMap(0.0, 1.0)
+UNIT = StepMaps((RewardMap(0.0, 1.0),))
 EPISODE = Episode(
     rows=(),
     answer_lengths=(2, 3),
@@ -158,7 +158,7 @@ def test_what_tokens_lead_to(
 @pytest.mark.parametrize("utterance_gamma", [1.0, 0.9])
 def test_mapped_rewards_add_up_to_the_mapped_return(utterance_gamma: float) -> None:
     reward_map = RewardMap(-2.0, 4.0)
-    way = transitions(EPISODE, reward_map, gamma=0.9, utterance_gamma=utterance_gamma)
+    way = transitions(EPISODE, StepMaps((reward_map,)), gamma=0.9, utterance_gamma=utterance_gamma)
     mapped, value = 0.0, 0.0
     for reward, discount in zip(way.rewards_N.flip(0), way.discounts_N.flip(0), strict=True):
         mapped = float(reward) + float(discount) * mapped
@@ -167,12 +167,38 @@ def test_mapped_rewards_add_up_to_the_mapped_return(utterance_gamma: float) -> N
     assert reward_map.from_unit(mapped) == pytest.approx(value)
 
 
+@pytest.mark.parametrize("first_step", [0, 1])
+def test_maps_of_steps_hold_the_return_from_each(first_step: int) -> None:
+    """Each answer's first token has the return from there on, on the scale of its step."""
+    maps = StepMaps((RewardMap(-2.0, 4.0), RewardMap(0.0, 2.0), RewardMap(-1.0, 1.0)))
+    episode = replace(EPISODE, first_step=first_step)
+    way = transitions(episode, maps, gamma=0.9, utterance_gamma=1.0)
+    mapped, found = 0.0, []
+    for reward, discount in zip(way.rewards_N.flip(0), way.discounts_N.flip(0), strict=True):
+        mapped = float(reward) + float(discount) * mapped
+        found.append(mapped)
+    assert maps.at(first_step).from_unit(found[-1]) == pytest.approx(0.25 + 0.9 * 0.5)
+    assert maps.at(first_step + 1).from_unit(found[2]) == pytest.approx(0.5)
+    cut = replace(episode, terminated=False, bootstrap_value=0.5)
+    way = transitions(cut, maps, gamma=0.9, utterance_gamma=1.0)
+    last = maps.at(first_step + 1).from_unit(float(returns_after(cut, way, maps)[3]))
+    assert last == pytest.approx(0.5 + 0.9 * 0.5)
+    behind = next_values(cut, torch.zeros(5), maps)[4]
+    assert maps.at(first_step + 2).from_unit(float(behind)) == pytest.approx(0.5)
+
+
+def test_a_later_part_keeps_its_steps(conversation: Trajectory, policy: HuggingFacePolicy) -> None:
+    later = replace(conversation, first_step=2, steps=conversation.steps[2:])
+    episode = to_episode(later, policy)
+    assert (episode.first_step, episode.last_step) == (2, len(conversation.steps) - 1)
+
+
 def test_values_belong_to_the_next_state() -> None:
     values_N = torch.tensor([0.1, 0.2, 0.3])
     assert next_values(EPISODE, values_N, UNIT)[:2].tolist() == pytest.approx([0.2, 0.3])
     assert next_values(EPISODE, values_N, UNIT)[2].isnan()
     cut = replace(EPISODE, terminated=False, bootstrap_value=3.0)
-    assert next_values(cut, values_N, RewardMap(-1.0, 7.0))[2].item() == 0.5
+    assert next_values(cut, values_N, StepMaps((RewardMap(-1.0, 7.0),)))[2].item() == 0.5
 
 
 def test_what_followed_in_the_data() -> None:

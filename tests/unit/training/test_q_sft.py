@@ -20,7 +20,7 @@ from forethought.policies.reweighted import Settings, load_reweighted
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World
 from forethought.runs.metrics import read_metrics
-from forethought.targets.reward_map import RewardMap, write_reward_map
+from forethought.targets.reward_map import RewardMap, StepMaps, write_reward_map
 from forethought.training.episodes import Episode, lay_out, scatter_actions
 from forethought.training.offline import OfflineData, load_offline
 from forethought.training.q_sft import plan_stages, train_q_sft
@@ -238,11 +238,13 @@ def test_the_map_is_given_or_declared_or_fitted(
     data.mkdir()
     write_shard(data / "some.parquet", list(straight_on(crossing, range(4))))
     config = replace(q_sft_config, data=str(data))
-    assert loaded(config, crossing, small_model).reward_map == RewardMap(0.0, 1.0)
+    assert loaded(config, crossing, small_model).maps == StepMaps((RewardMap(0.0, 1.0),))
     write_reward_map(data, RewardMap(-1.0, 2.0))
-    assert loaded(config, crossing, small_model).reward_map == RewardMap(-1.0, 2.0)
+    assert loaded(config, crossing, small_model).maps == StepMaps((RewardMap(-1.0, 2.0),))
+    by_step = replace(config, return_range="step")
+    assert len(loaded(by_step, crossing, small_model).maps.maps) == 4
     config = replace(config, lowest_return=-3.0, highest_return=3.0)
-    assert loaded(config, crossing, small_model).reward_map == RewardMap(-3.0, 3.0)
+    assert loaded(config, crossing, small_model).maps == StepMaps((RewardMap(-3.0, 3.0),))
     config = replace(config, lowest_return=-3.0, highest_return=0.5)
     with pytest.raises(ConfigError, match=r"trajectory 0 \(tests.*Crossing, seed 0\).*-3 to 0.5"):
         loaded(config, crossing, small_model)
@@ -297,6 +299,10 @@ def test_settings_come_back_equal(q_sft_config: QSFTConfig, tmp_path: Path) -> N
     [
         ({"lowest_return": 0.0}, "both or neither"),
         ({"lowest_return": 1.0, "highest_return": 1.0}, r"highest_return is 1.0 — expected above"),
+        (
+            {"lowest_return": 0.0, "highest_return": 1.0, "return_range": "step"},
+            r"return_range is 'step' — expected data, where a range is declared",
+        ),
         ({"gamma": 1.1}, "gamma is 1.1"),
         ({"target_rate": 0.0}, "target_rate is 0.0"),
         ({"epochs": 0.0}, "epochs is 0.0"),

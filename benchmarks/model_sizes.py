@@ -1,0 +1,134 @@
+"""How does a method grow with the model? A picture of a study whose rows are "SIZE: METHOD".
+
+    python benchmarks/model_sizes.py configs/studies/q_sft_sizes.yaml
+    python benchmarks/model_sizes.py STUDY.yaml --judging sampled --svg sizes.svg
+
+Across: the parameters of the model that acts, heads and copies for learning left out. Up: the mean
+return on held-out episodes with its 95 % interval, a line for each method; also printed as a table.
+After Q-SFT's Fig. 4 (Hong et al. 2024).
+"""
+
+import argparse
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+from matplotlib.figure import Figure
+from safetensors.numpy import load_file
+
+from forethought.errors import ConfigError
+from forethought.evaluation.statistics import Interval
+from forethought.runs.checkpoints import list_checkpoints
+from forethought.studies.cells import Cell, Plan, plan_study
+from forethought.studies.code_version import code_version
+from forethought.studies.config import load_study
+from forethought.studies.records import read_outcome
+from forethought.studies.summary import StageSummary, summarise
+
+LOOKS = (
+    ("#0072b2", "-", "o"),
+    ("#d55e00", "--", "s"),
+    ("#009e73", "-.", "^"),
+    ("#666666", ":", "v"),
+)
+
+
+class Point(NamedTuple):
+    """One row of the study."""
+
+    size: str
+    parameters: int
+    mean_return: float
+    interval: Interval
+
+
+def read_points(plan: Plan, judging: str | None) -> dict[str, list[Point]]:
+    """The finished rows of each method, smallest model first.
+
+    Raises:
+        ConfigError: a row's name is no "SIZE: METHOD", or nobody was judged that way.
+    """
+    names = [each.name for each in plan.also_judged]
+    if judging is not None and judging not in names:
+        raise ConfigError(f"--judging: got {judging}, expected {' or '.join(names) or 'none'}")
+    rows = {row.name: row for row in plan.rows}
+    found: defaultdict[str, list[Point]] = defaultdict(list)
+    summary = summarise(plan, [read_outcome(cell, plan) for cell in plan.cells()])
+    for stage in summary.stages:
+        size, separator, method = stage.row.partition(": ")
+        if not separator:
+            raise ConfigError(f"row {stage.row!r}: expected a name like 'tiny: Q-SFT'")
+        if stage.is_last and (judged := _judged(stage, names, judging)) is not None:
+            parameters = count_parameters(rows[stage.row].chains[0][0])
+            found[method].append(Point(size, parameters, *judged))
+    return {
+        method: sorted(points, key=lambda one: one.parameters) for method, points in found.items()
+    }
+
+
+def _judged(
+    stage: StageSummary, names: list[str], judging: str | None
+) -> tuple[float, Interval] | None:
+    pool = stage.pool if judging is None else stage.also[names.index(judging)]
+    if pool is None or pool.return_interval is None:
+        return None
+    return pool.mean_return, pool.return_interval
+
+
+def count_parameters(cell: Cell) -> int:
+    """Of the model in a cell's newest checkpoint; tied weights once, as they are stored."""
+    folder = list_checkpoints(cell.folder.checkpoints_dir)[-1] / "model"
+    return sum(weights.size for weights in load_file(folder / "model.safetensors").values())
+
+
+def draw(found: dict[str, list[Point]], svg: Path) -> None:
+    """Writes the picture."""
+    figure = Figure(figsize=(6.0, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for (method, points), (colour, line, mark) in zip(found.items(), LOOKS, strict=False):
+        middles = [point.mean_return for point in points]
+        below = [point.mean_return - point.interval.low for point in points]
+        above = [point.interval.high - point.mean_return for point in points]
+        axes.errorbar(
+            [point.parameters for point in points],
+            middles,
+            yerr=[below, above],
+            color=colour,
+            linestyle=line,
+            marker=mark,
+            capsize=3,
+            label=method,
+        )
+    sizes = {point.parameters: point.size for points in found.values() for point in points}
+    axes.set_xscale("log")
+    axes.set_xticks(list(sizes), [f"{name}\n{n / 1e6:.2f} M" for n, name in sizes.items()])
+    axes.minorticks_off()
+    axes.set_xlabel("parameters")
+    axes.set_ylabel("return, held-out episodes, 95 %")
+    axes.legend(frameon=False)
+    figure.savefig(svg, format="svg", metadata={"Date": None})
+
+
+def main() -> None:
+    """Prints the table and draws the picture."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("study")
+    parser.add_argument("--judging", help="a name under also_judged; by default, greedy answers")
+    parser.add_argument("--output", help="of the study, where it was not runs/studies/NAME")
+    parser.add_argument("--svg", help="by default docs/results/NAME/sizes.svg")
+    options = parser.parse_args()
+    study = load_study(Path(options.study))
+    output = Path(options.output or f"runs/studies/{study.name}")
+    plan = plan_study(Path(options.study), study, output, code_version())
+    found = read_points(plan, options.judging)
+    svg = Path(options.svg or f"docs/results/{study.name}/sizes.svg")
+    svg.parent.mkdir(parents=True, exist_ok=True)
+    draw(found, svg)
+    for method, points in found.items():
+        for size, parameters, mean, (low, high) in points:
+            print(f"{method:<24}{size:<12}{parameters:>12,}  {mean:7.2f} [{low:.2f}, {high:.2f}]")
+    print(svg)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The dummy's share before anything is learned: all else is π_φ, scaled."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from forethought.config_q_sft import QSFTConfig
+from forethought.policies.huggingface import load_policy
+from forethought.policies.reweighted import Settings, twin_of
+from forethought.rollouts.world import World
+from forethought.training.dummy import least_squares, raise_dummy
+from forethought.training.episodes import lay_out
+from forethought.training.offline import load_offline
+from forethought.training.q_sft import begin
+from forethought.training.q_sft_models import Learner, QSFTModels
+from tests.unit.training.offline_runs import OneProcess
+
+
+@pytest.fixture
+def learner(offline: dict[str, Any], crossing: World, small_model: Path) -> Learner:
+    config = QSFTConfig(**offline)
+    policy = load_policy(str(small_model), slots=1)
+    models = QSFTModels(policy, Settings(config.acting, config.support), is_joint=False)
+    data = load_offline(config, crossing, policy)
+    return Learner(models, data, config, OneProcess())  # type: ignore[arg-type]
+
+
+def test_least_squares_by_hand() -> None:
+    """Two inputs of two components: XᵀX is diag(1, 4), the ridge 2.5e-4, Xᵀy (3, 8)."""
+    row_H = least_squares(torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([3.0, 4.0]))
+    assert row_H.tolist() == pytest.approx([3 / 1.00025, 8 / 4.00025])
+
+
+def test_fewer_inputs_than_components() -> None:
+    row_H = least_squares(torch.tensor([[1.0, 1.0, 0.0]]), torch.tensor([2.0]))
+    assert row_H.tolist() == pytest.approx([1.0, 1.0, 0.0], abs=1e-4)
+
+
+def test_p_is_the_behaviour_scaled_by_the_mean_return(learner: Learner) -> None:
+    """Half of the walks reach the goal, γ is 1: b is the share of tokens on ways to it."""
+    models, data, dummy = learner.models, learner.data, learner.data.dummy
+    assert dummy is not None
+    before = models.behaviour.module.state_dict()
+    kept = {name: weights.clone() for name, weights in before.items()}
+    begin("returns", learner)
+    assert models.likelihood is not None
+    episodes = data.episodes[:40]
+    parts = lay_out(episodes, models.behaviour.encoder, models.behaviour.device, 4096)
+    at = [(part.tokens, part.is_action_BT) for part in parts]
+    with torch.no_grad():
+        own_NV = torch.cat([models.behaviour.module.action_logprobs(*one) for one in at])
+        new_NV = torch.cat([models.likelihood.module.action_logprobs(*one) for one in at])
+    ended_well = sum(episode.actions for episode in data.episodes if sum(episode.rewards) == 1)
+    share = ended_well / sum(episode.actions for episode in data.episodes)
+    left_N = new_NV[:, dummy].exp()
+    assert float(left_N.mean()) == pytest.approx(1 - share, abs=0.02)
+    assert float(left_N.std()) < 0.05
+    others = own_NV[0] > -100  # Without those that are never said.
+    others[dummy] = False
+    scaled_NV = (new_NV - own_NV)[:, others]
+    torch.testing.assert_close(scaled_NV, scaled_NV[:, :1].expand_as(scaled_NV), atol=1e-4, rtol=0)
+    assert all(torch.equal(kept[name], now) for name, now in before.items())
+    assert models.target is not None
+    mine, slow = models.likelihood.module.state_dict(), models.target.module.state_dict()
+    assert all(torch.equal(mine[name], slow[name]) for name in mine)
+
+
+def test_a_row_that_is_shared_stays(learner: Learner) -> None:
+    """With LoRA the projection is π_φ's, too."""
+    models, dummy = learner.models, learner.data.dummy
+    assert dummy is not None
+    models.behaviour.module.requires_grad_(requires_grad=False)
+    models.likelihood = twin_of(models.behaviour)
+    projection = models.behaviour.module.model.get_output_embeddings()
+    assert projection is not None
+    before = projection.weight.clone()
+    raise_dummy(learner, dummy)
+    assert torch.equal(projection.weight, before)
