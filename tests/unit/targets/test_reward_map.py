@@ -79,9 +79,9 @@ def test_each_step_has_the_range_of_its_returns() -> None:
 
 
 def test_no_step_counts_what_follows_more_than_once() -> None:
-    """All returns from the first step on are 0, from the second on 1 and -1: the first has room
-    for what follows; without anything behind it, a step has the range of the whole."""
-    assert ranges(fit_step_maps([game(-1, 1), game(1, -1)], gamma=1.0)) == [(0, 2), (-1, 1)]
+    """Returns from the first step on are 0 and -0.5, from the second on 1 and -1: the first has
+    room for what follows. Without anything behind it, a step has the range of the whole."""
+    assert ranges(fit_step_maps([game(-1, 1), game(0.5, -1)], gamma=1.0)) == [(-0.5, 1.5), (-1, 1)]
     assert ranges(fit_step_maps([game(-1, 1), game(1, -1)], gamma=0.5)) == [(-0.5, 0.5), (-1, 1)]
     assert ranges(fit_step_maps([game(0), game(-2, -1)], gamma=1.0)) == [(-3, 0), (-1, 2)]
 
