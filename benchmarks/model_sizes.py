@@ -32,6 +32,9 @@ LOOKS = (
     ("#666666", ":", "v"),
 )
 
+APART = 1.05
+"""By so much methods stand beside each other, lest their intervals hide one another."""
+
 
 class Point(NamedTuple):
     """One row of the study."""
@@ -85,12 +88,13 @@ def draw(found: dict[str, list[Point]], svg: Path) -> None:
     """Writes the picture."""
     figure = Figure(figsize=(6.0, 3.6), layout="constrained")
     axes = figure.subplots()
-    for (method, points), (colour, line, mark) in zip(found.items(), LOOKS, strict=False):
+    looks = zip(found.items(), LOOKS, strict=False)
+    for number, ((method, points), (colour, line, mark)) in enumerate(looks):
         middles = [point.mean_return for point in points]
         below = [point.mean_return - point.interval.low for point in points]
         above = [point.interval.high - point.mean_return for point in points]
         axes.errorbar(
-            [point.parameters for point in points],
+            [point.parameters * APART**number for point in points],
             middles,
             yerr=[below, above],
             color=colour,
