@@ -6,7 +6,7 @@ for the sake of one token, and what they do to the others on the way is noise in
 """
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from forethought.training.episodes import lay_out
 from forethought.training.q_sft_models import Learner
@@ -31,17 +31,18 @@ def raise_dummy(learner: Learner, dummy: int) -> None:
 
     r is the dummy's own row of the output projection, and nothing else is changed; h are the last
     hidden states, z the logits; b is the mean mapped return-to-go of the data. Where the
-    projection is not trained (LoRA) the row is π_φ's, too, and stays as it is.
+    projection is not trained (LoRA) the row is π_φ's, too, and stays as it is; so it does where
+    every episode was cut and no return is known.
     """
     models, data, config, _ = learner
     assert models.likelihood is not None
     module = models.likelihood.module
     projection = module.model.get_output_embeddings()
-    assert isinstance(projection, nn.Linear)
-    if not projection.weight.requires_grad:
-        return
+    assert projection is not None
     sample = data.episodes[:: -(-len(data.episodes) // EPISODES)]
     returns_N = torch.cat([returns_of(episode, learner).targets_N for episode in sample])
+    if not projection.weight.requires_grad or len(returns_N) == 0:
+        return
     share = returns_N.mean().clamp(LEAST, 1 - LEAST).to(models.behaviour.device)
     module.eval()
     hidden: list[Tensor] = []
