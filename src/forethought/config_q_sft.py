@@ -87,8 +87,8 @@ class QSFTConfig:
 
     returns_epochs: float = 0.0
     """Passes before the last phase in which p_θ learns what each action brought in the data.
-    p_θ = π_φ says that everything is worth 1, and it takes long until the rewards have come
-    all the way; after these passes it says what the data's policy gets. 0: the paper."""
+    At first p_θ says that everything is worth the same, and it takes long until the rewards have
+    come all the way; after these passes it says what the data's policy gets. 0: the paper."""
 
     epochs: float = 1.0
     """Passes over the data in the second phase, or of both models together."""
