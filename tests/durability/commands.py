@@ -7,6 +7,7 @@ what `forethought` does. `start` is the real command line, seconds slower.
 import importlib
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -41,6 +42,10 @@ class Strike(NamedTuple):
     """A signal to the process, or an error that the call raises."""
 
 
+_BAR = re.compile(r"%\||^\w+: \d+it \[")
+"""A progress bar, of a number that is known beforehand or is not."""
+
+
 class Outcome(NamedTuple):
     """How a command ended."""
 
@@ -53,7 +58,7 @@ class Outcome(NamedTuple):
     def lines(self) -> list[str]:
         """What stderr holds beside progress bars."""
         shown = [line.rpartition("\r")[2] for line in self.err.splitlines()]
-        return [line for line in shown if line and "%|" not in line]
+        return [line for line in shown if line and not _BAR.search(line)]
 
 
 def run(words: str, *, strike: Strike | None = None) -> Outcome:
