@@ -18,7 +18,7 @@ from safetensors.numpy import load_file
 
 from forethought.errors import ConfigError
 from forethought.evaluation.statistics import Interval
-from forethought.runs.checkpoints import list_checkpoints
+from forethought.runs.sources import model_source
 from forethought.studies.cells import Cell, Plan, plan_study
 from forethought.studies.code_version import code_version
 from forethought.studies.config import load_study
@@ -80,8 +80,8 @@ def _judged(
 
 def count_parameters(cell: Cell) -> int:
     """Of the model in a cell's newest checkpoint; tied weights once, as they are stored."""
-    folder = list_checkpoints(cell.folder.checkpoints_dir)[-1] / "model"
-    return sum(weights.size for weights in load_file(folder / "model.safetensors").values())
+    weights = load_file(Path(model_source(str(cell.folder.path)), "model.safetensors"))
+    return sum(weight.size for weight in weights.values())
 
 
 def draw(found: dict[str, list[Point]], svg: Path) -> None:

@@ -141,12 +141,11 @@ def _by_trajectory(
     """Each trajectory's number, and the record of its first row and of its steps' rows."""
     rows: list[Row] = table.to_pylist()
     for number, own in groupby(rows, key=lambda row: row["trajectory"]):
-        first, *others = own
-        steps = [row for row in (first, *others) if row["step"] is not None]
-        if len(steps) != first["n_steps"]:
-            expected = first["n_steps"]
+        mine = list(own)
+        steps, expected = [row for row in mine if row["step"] is not None], mine[0]["n_steps"]
+        if len(steps) != expected:
             raise ValueError(f"trajectory {number} has {expected} steps, {len(steps)} are here")
-        yield number, record(first, steps)
+        yield number, record(mine[0], steps)
 
 
 def _rows(number: int, trajectory: Trajectory, pictures: PictureEncoder) -> Iterator[Row]:

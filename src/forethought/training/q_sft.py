@@ -14,7 +14,6 @@ from torch import Tensor
 
 from forethought.config_q_sft import QSFTConfig
 from forethought.losses.q_sft import likelihood_loss
-from forethought.policies.reweighted import twin_of
 from forethought.training.dummy import raise_dummy
 from forethought.training.episodes import Episode, lay_out
 from forethought.training.imitation import imitate
@@ -54,11 +53,11 @@ def plan_stages(config: QSFTConfig, episodes: int) -> list[Stage[Phase]]:
 def begin(phase: Phase, learner: Learner) -> None:
     """Makes ready what a phase works with."""
     models, dummy = learner.models, learner.data.dummy
-    if phase != "behaviour" and models.likelihood is None:
-        models.likelihood = twin_of(models.behaviour)
-        if dummy is not None:
-            raise_dummy(learner, dummy)
+    is_new = models.likelihood is None
     models.begin(phase)
+    if is_new and phase != "behaviour" and dummy is not None:
+        raise_dummy(learner, dummy)
+        models.follow(1.0)
 
 
 def update(

@@ -12,6 +12,7 @@ from forethought.targets.state_values import LocalValues, local_values, values_a
 from forethought.training.episodes import (
     Episode,
     Part,
+    Transitions,
     choices_of,
     gather_actions,
     next_values,
@@ -41,8 +42,7 @@ def judge(
     Every state but an episode's first is the next one of the action before it, so each goes
     through both models once.
     """
-    config, data = learner.config, learner.data
-    gammas = (config.gamma, config.gamma if config.utterance_gamma == "gamma" else 1.0)
+    config, maps = learner.config, learner.data.maps
     seen = [see(episodes, part, learner) for part in parts]
     columns = [
         gather_actions(episodes, parts, column)
@@ -50,7 +50,7 @@ def judge(
     ]
     targets: list[Known] = []
     for number, episode in enumerate(episodes):
-        way = transitions(episode, data.maps, gamma=gammas[0], utterance_gamma=gammas[1])
+        way = way_of(episode, learner)
         values_N = values_along(
             LocalValues(*(column[number] for column in columns)),
             rewards_N=way.rewards_N,
@@ -58,7 +58,7 @@ def judge(
             is_inside_N=way.is_inside_N & (config.backup == "utterance"),
             beta=config.backup_beta,
         )
-        following_N = next_values(episode, values_N, data.maps)
+        following_N = next_values(episode, values_N, maps)
         is_known_N = way.is_known_N
         result = bellman_targets(
             rewards_N=way.rewards_N[is_known_N],
@@ -93,12 +93,17 @@ def read_returns(
     return hand_out(episodes, parts, choices, targets, learner)
 
 
+def way_of(episode: Episode, learner: Learner) -> Transitions:
+    """Its tokens' rewards and discounts, on the data's maps."""
+    config = learner.config
+    inside = config.gamma if config.utterance_gamma == "gamma" else 1.0
+    return transitions(episode, learner.data.maps, gamma=config.gamma, utterance_gamma=inside)
+
+
 def returns_of(episode: Episode, learner: Learner) -> BellmanTargets:
     """What followed each of its actions, discounted and mapped; nothing of one that was cut."""
-    config, maps = learner.config, learner.data.maps
-    inside = config.gamma if config.utterance_gamma == "gamma" else 1.0
-    way = transitions(episode, maps, gamma=config.gamma, utterance_gamma=inside)
-    following_N = returns_after(episode, way, maps)
+    way = way_of(episode, learner)
+    following_N = returns_after(episode, way, learner.data.maps)
     known = episode.known_returns
     return bellman_targets(
         rewards_N=way.rewards_N[:known],
