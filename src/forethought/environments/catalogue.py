@@ -155,7 +155,6 @@ TWENTY_QUESTIONS = EnvironmentSpec(
     success="the object was guessed",
     options=(
         Option("wordings", "sentences", "sentences or words", "Is it made of metal? or metal?"),
-        Option("replies", "answers", "answers or known", "also what all answers say together"),
         Option("render_mode", None, "None", "nothing is drawn"),
     ),
 )

@@ -1,4 +1,7 @@
-"""20 Questions: what the oracle understands, what a question costs."""
+"""20 Questions: what the oracle knows, what it understands, what a question costs."""
+
+from collections import Counter
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -15,7 +18,6 @@ from forethought.environments.twenty_questions.knowledge import (
     load_things,
     truth_table,
 )
-from forethought.environments.twenty_questions.known import known
 from forethought.environments.twenty_questions.twenty_questions import TwentyQuestions
 from forethought.errors import ConfigError
 
@@ -23,9 +25,9 @@ NAMES = [thing.name for thing in load_things()]
 ATTRIBUTES = len(load_attributes())
 
 
-def begun(hidden: str = "cat", **options: str) -> TwentyQuestions:
+def begun(hidden: str = "cat") -> TwentyQuestions:
     """A world in which this object is hidden."""
-    world = make_environment("TwentyQuestions", **options)
+    world = make_environment("TwentyQuestions")
     assert isinstance(world, TwentyQuestions)
     world.restart(0)
     world._hidden = NAMES.index(hidden)  # pyright: ignore[reportPrivateUsage]
@@ -37,6 +39,103 @@ def ask(world: TwentyQuestions, question: str) -> str:
     text = world.observation().text
     assert text is not None
     return text.split("\n")[-1]
+
+
+# --- what it knows -------------------------------------------------------------------------
+
+
+def test_the_objects() -> None:
+    sizes = Counter(thing.category for thing in load_things())
+    assert len(NAMES) == len(set(NAMES)) == 158
+    assert len(sizes) == 17
+    assert sizes["Clothes"] == 11
+    assert sizes["Office Supplies"] == 14
+    assert sizes["Toys"] == sizes["Garden Supplies"] == 5
+
+
+def test_every_two_objects_can_be_told_apart() -> None:
+    rows = [row.tobytes() for row in truth_table()]
+    alike = [(NAMES[i], NAMES[j]) for i, j in combinations(range(158), 2) if rows[i] == rows[j]]
+    assert alike == []
+
+
+def test_no_attribute_is_idle() -> None:
+    """Each is true of some objects, and none says what another one says."""
+    columns = [column.tobytes() for column in truth_table().T]
+    assert truth_table().any(axis=0).all()
+    twins = [
+        (load_attributes()[i].name, load_attributes()[j].name)
+        for i, j in combinations(range(ATTRIBUTES), 2)
+        if columns[i] == columns[j]
+    ]
+    assert twins == []
+
+
+@pytest.mark.parametrize(
+    ("part", "whole"),
+    [
+        ("animal", "alive"),
+        ("plant", "alive"),
+        ("alive", "natural"),
+        ("fruit", "food"),
+        ("vegetable", "food"),
+        ("food", "natural"),
+        ("pet", "animal"),
+        ("farm", "animal"),
+        ("meat", "animal"),
+        ("feline", "meat"),
+        ("ball", "sport"),
+        ("pocket", "light"),
+        ("pocket", "backpack"),
+        ("bigger than a continent", "bigger than a house"),
+        ("bigger than a house", "bigger than a person"),
+        ("water", "natural"),
+        ("salt", "water"),
+        ("clothing", "worn"),
+        ("jewelry", "worn"),
+        ("feet", "worn"),
+        ("head", "worn"),
+        ("neck", "worn"),
+        ("hand", "worn"),
+        ("legs", "clothing"),
+        ("pockets", "clothing"),
+        ("screen", "electric"),
+        ("blown", "instrument"),
+        ("reed", "blown"),
+        ("drawers", "furniture"),
+        ("engine", "bigger than a person | garden"),
+    ],
+)
+def test_what_follows_from_what(part: str, whole: str) -> None:
+    objects = {attribute.name: attribute.objects for attribute in load_attributes()}
+    wholes = frozenset[str]().union(*(objects[name] for name in whole.split(" | ")))
+    assert objects[part] - wholes == set()
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("natural", "electric"),
+        ("animal", "food"),
+        ("fruit", "vegetable"),
+        ("metal", "wood"),
+        ("metal", "plastic"),
+        ("metal", "cloth"),
+        ("wood", "plastic"),
+        ("cloth", "leather"),
+        ("pocket", "bigger than a person"),
+        ("light", "bigger than a person"),
+        ("red", "green"),
+        ("red", "yellow"),
+        ("round", "long"),
+        ("alive", "metal"),
+        ("pet", "farm"),
+        ("vehicle", "worn"),
+    ],
+)
+def test_what_excludes_what(one: str, other: str) -> None:
+    objects = {attribute.name: attribute.objects for attribute in load_attributes()}
+    assert objects[one] & objects[other] == set()
 
 
 # --- what it understands -------------------------------------------------------------------
@@ -214,38 +313,6 @@ def test_questions_may_be_said_in_words() -> None:
     assert world.expert().action in said
     with pytest.raises(ConfigError, match="expected sentences or words"):
         make_environment("TwentyQuestions", wordings="signs")
-
-
-@pytest.mark.parametrize(
-    ("answers", "told"),
-    [
-        pytest.param([], "", id="nothing"),
-        pytest.param([("metal", True)], "yes: metal", id="yes"),
-        pytest.param([("metal", False)], "no: metal", id="no"),
-        pytest.param(
-            [("sport", False), ("metal", True), ("tool", True)],
-            "yes: metal, tool; no: sport",
-            id="both",
-        ),
-        pytest.param([("metal", True), ("metal", True)], "yes: metal", id="asked twice"),
-    ],
-)
-def test_what_is_known(answers: list[tuple[str, bool]], told: str) -> None:
-    assert known(answers) == told
-
-
-def test_the_replies_may_say_what_is_known() -> None:
-    world = begun("cat", wordings="words", replies="known")
-    assert [ask(world, question) for question in ("metal?", "eh?", "Is it alive?", "dog?")] == [
-        "No. no: metal",
-        "I don't understand.",
-        "Yes. yes: alive; no: metal",
-        "No. yes: alive; no: metal, dog",
-    ]
-    world.restart(1)
-    assert ask(world, "metal?").count(":") == 1, "a new game knows nothing of the last one"
-    with pytest.raises(ConfigError, match="expected answers or known"):
-        make_environment("TwentyQuestions", replies="all")
 
 
 def test_every_word_is_understood() -> None:

@@ -22,11 +22,9 @@ from forethought.environments.twenty_questions.asking import (
 )
 from forethought.environments.twenty_questions.grammar import bare_words, sentences, understand
 from forethought.environments.twenty_questions.knowledge import load_things, truth_table
-from forethought.environments.twenty_questions.known import known
 from forethought.types import Measure, Observation
 
 Wordings = Literal["sentences", "words"]
-Replies = Literal["answers", "known"]
 
 YES, NO, NOT_UNDERSTOOD = "Yes.", "No.", "I don't understand."
 DATA_SKILL = 0.348
@@ -35,9 +33,7 @@ DATA_SKILL = 0.348
 DATA_CHOICES = 5
 """Even splits among which an informed question of the data policy is drawn."""
 
-_MAX_REPLY = 1000
-"""An answer, and the names of as many questions as can be asked."""
-_MAX_TEXT = MAX_QUESTIONS * (len("> ") + MAX_ACTION + _MAX_REPLY + 2)
+_MAX_TEXT = MAX_QUESTIONS * (len("> ") + MAX_ACTION + len(NOT_UNDERSTOOD) + 2)
 
 
 class TwentyQuestions(gymnasium.Env[str, np.int64]):
@@ -76,8 +72,6 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
     Arguments:
         wordings: "sentences", each question in several, or "words", each in one, as short as
             can be: "metal?", "cat?". Either is understood.
-        replies: "answers", to the last question, or "known": behind them what all of them say
-            together, "No. yes: metal, tool; no: animal, cat".
         render_mode: must be None; there is nothing to see.
 
     Version history:
@@ -86,23 +80,15 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
-    def __init__(
-        self,
-        wordings: Wordings = "sentences",
-        replies: Replies = "answers",
-        render_mode: None = None,
-    ) -> None:
+    def __init__(self, wordings: Wordings = "sentences", render_mode: None = None) -> None:
         require_option(
             wordings in ("sentences", "words"), "wordings", wordings, "sentences or words"
         )
-        require_option(replies in ("answers", "known"), "replies", replies, "answers or known")
         require_option(render_mode is None, "render_mode", render_mode, "None")
         self.wordings: Wordings = wordings
-        self.replies: Replies = replies
         self.render_mode = render_mode
         self._things = load_things()
         self._attributes = truth_table().shape[1]
-        self._names = tuple(bare.removesuffix("?") for bare in bare_words())
         self._wordings = (
             sentences() if wordings == "sentences" else tuple((bare,) for bare in bare_words())
         )
@@ -110,12 +96,11 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
         self._everything = range(len(self._usual))
         self.action_space = spaces.Discrete(len(self._usual))
         self.observation_space = spaces.Text(
-            max_length=_MAX_TEXT, min_length=0, charset=string.ascii_letters + " >?.,:;'\n"
+            max_length=_MAX_TEXT, min_length=0, charset=string.ascii_letters + " >?.,'\n"
         )
         self._episode = Episode(MAX_QUESTIONS)
         self._hidden = 0
         self._turns: list[Turn] = []
-        self._answers: list[tuple[str, bool]] = []
         self._candidates = all_candidates()
         self._is_found = False
         self._not_understood = 0
@@ -162,8 +147,7 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
             reply = NOT_UNDERSTOOD
         else:
             is_true = len(remaining(np.array([self._hidden]), number, True)) > 0
-            self._answers.append((self._names[number], is_true))
-            reply = self._reply(is_true)
+            reply = YES if is_true else NO
             self._candidates = remaining(self._candidates, number, is_true)
             self._is_found = is_true and number >= self._attributes
         self._turns.append(Turn(action, reply))
@@ -218,14 +202,9 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
     def _text(self) -> str:
         return write_transcript(self._turns)
 
-    def _reply(self, is_true: bool) -> str:
-        answer = YES if is_true else NO
-        return answer if self.replies == "answers" else f"{answer} {known(self._answers)}"
-
     def _draw(self) -> None:
         self._hidden = int(self.np_random.integers(len(self._things)))
         self._turns = []
-        self._answers = []
         self._candidates = all_candidates()
         self._is_found = False
         self._not_understood = 0

@@ -32,8 +32,8 @@ DATA_SKILL: dict[WordList, float] = {"small": 0.314, "large": 0.373}
 Replies = Literal["marks", "known"]
 Spelling = Literal["letters", "words"]
 
-_MAX_REPLY = 200
-"""Marks, at most 26 letters, each of five guesses' letters misplaced, and five places."""
+_MAX_REPLY = 100
+"""Marks, at most 26 letters, and five places."""
 _MAX_TEXT = MAX_GUESSES * (len("> ") + 2 * LETTERS + _MAX_REPLY)
 
 
@@ -74,7 +74,7 @@ class Wordle(gymnasium.Env[str, np.int64]):
             occur twice, and before every guess the hidden word is drawn anew from those that
             agree with the marks so far (which changes no probability).
         replies: "marks", of the last guess, or "known": behind them what all marks so far
-            say together, "b y b b g, not c n, has r, misplaced e1, now any any any any e".
+            say together, "b y b b g, not c n, has r, now any any any any e".
         spelling: "letters", guesses are said with their letters apart, "c r a n e", or "words",
             "crane". Either is understood.
         render_mode: must be None; there is nothing to see.
@@ -110,9 +110,7 @@ class Wordle(gymnasium.Env[str, np.int64]):
         self._table = mark_table(words, rules)
         self.action_space = spaces.Discrete(len(self._list))
         self.observation_space = spaces.Text(
-            max_length=_MAX_TEXT,
-            min_length=0,
-            charset=string.ascii_lowercase + string.digits + ">, \n",
+            max_length=_MAX_TEXT, min_length=0, charset=string.ascii_lowercase + ">, \n"
         )
         self._episode = Episode(MAX_GUESSES)
         self._hidden = 0
