@@ -1,0 +1,95 @@
+"""How much of a greedy return at Wordle is the first guess, which all games share?
+
+    python benchmarks/wordle_first_guess.py runs/wordle_q_sft_exact
+    python benchmarks/wordle_first_guess.py RUN --beta 2 --episodes 1000
+
+The imitator (β = 0) and the run's policy play the same held-out games, each behind its own first
+guess and behind the other's.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from forethought.config_file import load_config
+from forethought.config_q_sft import ActingConfig, QSFTConfig
+from forethought.evaluation.evaluate import EvaluationSettings, evaluate
+from forethought.evaluation.statistics import bootstrap_interval
+from forethought.policies.contract import GenerationRequest, GenerationResult
+from forethought.policies.reweighted import load_reweighted
+from forethought.policies.weighted import WeightedPolicy
+from forethought.rollouts.world import open_world
+from forethought.runs.run_folder import RunFolder
+from forethought.runs.sources import model_source
+from forethought.types import Message, Prompt
+
+SLOTS = 32
+
+
+class Relay:
+    """Satisfies `Policy`: one player guesses first, another goes on."""
+
+    def __init__(
+        self, first: WeightedPolicy[ActingConfig], later: WeightedPolicy[ActingConfig]
+    ) -> None:
+        self._first = first
+        self._later = later
+
+    @property
+    def version(self) -> int:
+        return self._later.version
+
+    @property
+    def preferred_image_size(self) -> int | None:
+        return self._later.preferred_image_size
+
+    def prompt(self, messages: Sequence[Message]) -> Prompt:
+        return self._later.prompt(messages)
+
+    def require_room(self, prompt: Prompt, max_new_tokens: int) -> None:
+        self._later.require_room(prompt, max_new_tokens)
+
+    def submit(self, request: GenerationRequest) -> None:
+        is_first = len(request.prompt.messages) == 1
+        (self._first if is_first else self._later).submit(request)
+
+    def advance(self) -> list[GenerationResult]:
+        return [*self._first.advance(), *self._later.advance()]
+
+
+def main() -> None:
+    """Plays all four pairs of players and prints what they return."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("run", help="a run of `train q-sft` on Wordle")
+    parser.add_argument("--beta", type=float, default=1.0)
+    parser.add_argument("--episodes", type=int, default=500)
+    options = parser.parse_args()
+    config = load_config(RunFolder(Path(options.run)).config_path, QSFTConfig)
+    world = open_world(config.environment, config.prompt, default_image_size=None)
+    folder = Path(model_source(options.run))
+    first, later = load_reweighted(folder, slots=SLOTS), load_reweighted(folder, slots=SLOTS)
+    settings = EvaluationSettings(episodes=options.episodes, slots=SLOTS)
+    names = {0.0: "imitator", options.beta: "policy"}
+    print(f"{'first guess':<24}{'later ones':<12}return [95 %]")
+    for opening in names:
+        for going_on in names:
+            first.act_as(replace(first.acting, beta=opening))
+            later.act_as(replace(later.acting, beta=going_on))
+            played = evaluate(
+                Relay(first, later), world, settings, checkpoint=None, answer_format="action_only"
+            )
+            guess = played.trajectories[0].steps[0].action.action
+            returns = [sum(step.reward for step in one.steps) for one in played.trajectories]
+            low, high = bootstrap_interval(returns, np.random.default_rng(0))
+            mean = sum(returns) / len(returns)
+            print(
+                f"{f'{names[opening]}, {guess}':<24}{names[going_on]:<12}"
+                f"{mean:.2f} [{low:.2f}, {high:.2f}]"
+            )
+
+
+if __name__ == "__main__":
+    main()
