@@ -10,14 +10,13 @@ guess and behind the other's.
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
-
-import numpy as np
 
 from forethought.config_file import load_config
 from forethought.config_q_sft import ActingConfig, QSFTConfig
-from forethought.evaluation.evaluate import EvaluationSettings, evaluate
-from forethought.evaluation.statistics import bootstrap_interval
+from forethought.evaluation.evaluate import EvaluationSettings, play_policy
+from forethought.evaluation.scripted_rows import row_of
 from forethought.policies.contract import GenerationRequest, GenerationResult
 from forethought.policies.reweighted import load_reweighted
 from forethought.policies.weighted import WeightedPolicy
@@ -72,23 +71,17 @@ def main() -> None:
     folder = Path(model_source(options.run))
     first, later = load_reweighted(folder, slots=SLOTS), load_reweighted(folder, slots=SLOTS)
     settings = EvaluationSettings(episodes=options.episodes, slots=SLOTS)
-    names = {0.0: "imitator", options.beta: "policy"}
+    players = (("imitator", 0.0), ("policy", options.beta))
     print(f"{'first guess':<24}{'later ones':<12}return [95 %]")
-    for opening in names:
-        for going_on in names:
-            first.act_as(replace(first.acting, beta=opening))
-            later.act_as(replace(later.acting, beta=going_on))
-            played = evaluate(
-                Relay(first, later), world, settings, checkpoint=None, answer_format="action_only"
-            )
-            guess = played.trajectories[0].steps[0].action.action
-            returns = [sum(step.reward for step in one.steps) for one in played.trajectories]
-            low, high = bootstrap_interval(returns, np.random.default_rng(0))
-            mean = sum(returns) / len(returns)
-            print(
-                f"{f'{names[opening]}, {guess}':<24}{names[going_on]:<12}"
-                f"{mean:.2f} [{low:.2f}, {high:.2f}]"
-            )
+    for (opener, opening_beta), (follower, later_beta) in product(players, players):
+        first.act_as(replace(first.acting, beta=opening_beta))
+        later.act_as(replace(later.acting, beta=later_beta))
+        games = play_policy(Relay(first, later), world, settings)
+        row, guess = row_of(follower, games), games[0].steps[0].action.action
+        assert row.return_interval is not None
+        low, high = row.return_interval
+        opened = f"{opener}, {guess}"
+        print(f"{opened:<24}{follower:<12}{row.mean_return:.2f} [{low:.2f}, {high:.2f}]")
 
 
 if __name__ == "__main__":

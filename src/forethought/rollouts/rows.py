@@ -142,7 +142,8 @@ def _by_trajectory(
     rows: list[Row] = table.to_pylist()
     for number, own in groupby(rows, key=lambda row: row["trajectory"]):
         mine = list(own)
-        steps, expected = [row for row in mine if row["step"] is not None], mine[0]["n_steps"]
+        steps = [row for row in mine if row["step"] is not None]
+        expected = mine[0]["n_steps"]
         if len(steps) != expected:
             raise ValueError(f"trajectory {number} has {expected} steps, {len(steps)} are here")
         yield number, record(mine[0], steps)

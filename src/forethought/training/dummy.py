@@ -39,9 +39,11 @@ def raise_dummy(learner: Learner, dummy: int) -> None:
     module = models.likelihood.module
     projection = module.model.get_output_embeddings()
     assert projection is not None
+    if not projection.weight.requires_grad:
+        return
     sample = data.episodes[:: -(-len(data.episodes) // EPISODES)]
     returns_N = torch.cat([returns_of(episode, learner).targets_N for episode in sample])
-    if not projection.weight.requires_grad or len(returns_N) == 0:
+    if len(returns_N) == 0:
         return
     share = returns_N.mean().clamp(LEAST, 1 - LEAST).to(models.behaviour.device)
     module.eval()

@@ -68,28 +68,31 @@ def test_p_is_the_behaviour_scaled_by_the_mean_return(learner: Learner) -> None:
     assert all(torch.equal(mine[name], slow[name]) for name in mine)
 
 
-def projection_after(learner: Learner) -> tuple[torch.Tensor, torch.Tensor]:
-    """π_φ's output projection, and p_θ's when its dummy has been raised."""
-    assert learner.data.dummy is not None
+def projections(learner: Learner) -> tuple[torch.Tensor, torch.Tensor]:
+    """π_φ's output projection, and that of a p_θ that begins as its copy."""
     learner.models.likelihood = twin_of(learner.models.behaviour)
     modules = (learner.models.behaviour.module, learner.models.likelihood.module)
     own, new = (module.model.get_output_embeddings() for module in modules)
     assert own is not None
     assert new is not None
-    raise_dummy(learner, learner.data.dummy)
     return own.weight, new.weight
 
 
 def test_a_row_that_is_shared_stays(learner: Learner) -> None:
     """With LoRA the projection is π_φ's, too."""
     learner.models.behaviour.module.requires_grad_(requires_grad=False)
-    before = learner.models.behaviour.module.model.get_output_embeddings().weight.clone()  # type: ignore[union-attr]
-    own, new = projection_after(learner)
+    own, new = projections(learner)
+    before = own.clone()
+    assert learner.data.dummy is not None
+    raise_dummy(learner, learner.data.dummy)
     assert new is own
     assert torch.equal(own, before)
 
 
 def test_nothing_is_raised_where_no_return_is_known(learner: Learner) -> None:
     cut = [replace(episode, terminated=False) for episode in learner.data.episodes]
-    own, new = projection_after(learner._replace(data=learner.data._replace(episodes=cut)))
+    learner = learner._replace(data=learner.data._replace(episodes=cut))
+    own, new = projections(learner)
+    assert learner.data.dummy is not None
+    raise_dummy(learner, learner.data.dummy)
     assert torch.equal(own, new)
