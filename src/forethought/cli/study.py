@@ -24,6 +24,7 @@ from forethought.config_file import AnyConfig
 from forethought.config_ilql import ILQLConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError, UnknownNameError
+from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.evaluation.results import Evaluation
 from forethought.evaluation.scripted_rows import ScriptedRows
 from forethought.studies.cells import Plan, plan_study
@@ -129,16 +130,12 @@ def _forget_last_cell() -> None:
     gc.collect()
 
 
-def _judge(
-    scripted: ScriptedRows, config: AnyConfig, episodes: int, temperature: float
-) -> Evaluation:
-    """As `forethought evaluate` does; sampled episodes are not kept."""
+def _judge(scripted: ScriptedRows, config: AnyConfig, settings: EvaluationSettings) -> Evaluation:
+    """As `forethought evaluate` does; episodes sampled or held are not kept."""
     from forethought.cli.evaluate import Evaluate, judge
     from forethought.cli.models import find_source
-    from forethought.evaluation.evaluate import EvaluationSettings
 
     longest = find_source(config.output).max_new_tokens
-    settings = EvaluationSettings(episodes, temperature=temperature)
     if longest is not None:
         settings = replace(settings, max_new_tokens=longest)
     judged = judge(
@@ -149,7 +146,7 @@ def _judge(
             environment=config.environment,
             prompt=config.prompt,
         ),
-        keep=temperature == 0,
+        keep=settings.temperature == 0 and not settings.hold_actions,
         scripted=scripted,
     )
     return judged.evaluation

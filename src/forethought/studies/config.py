@@ -23,6 +23,7 @@ from pathlib import Path
 from forethought.config_file import Setting, load_record
 from forethought.config_parts import require
 from forethought.errors import ConfigError
+from forethought.evaluation.evaluate import EvaluationSettings
 
 STUDY_VERSION = 1
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -78,8 +79,8 @@ class RowConfig:
 
 @dataclass(frozen=True)
 class JudgingConfig:
-    """How the cells are judged as well, without training for it: in a variant of their world, or
-    by sampled answers."""
+    """How the cells are judged as well, without training for it: in a variant of their world, by
+    sampled answers, or held to the actions that are open."""
 
     name: str
     """As the table calls it: letters, digits, `_`, `-` and `.`."""
@@ -90,14 +91,22 @@ class JudgingConfig:
     temperature: float = 0.0
     """Of the answers; 0 takes the most likely token."""
 
+    hold_actions: bool = False
+    """Whether answers can name only actions that are open (`rollout.hold_actions`)."""
+
     def __post_init__(self) -> None:
         is_name = _FOLDER_NAME.fullmatch(self.name) is not None
         require(is_name, "name", self.name, "letters, digits, _, - and .")
         require(self.temperature >= 0, "temperature", self.temperature, "0 or more")
-        is_variant = bool(self.options) or self.temperature > 0
-        require(is_variant, "options", [], "one or more, or a temperature above 0")
+        is_variant = bool(self.options) or self.temperature > 0 or self.hold_actions
+        expected = "one or more, or a temperature above 0, or hold_actions"
+        require(is_variant, "options", [], expected)
         for option in self.options:
             require("=" in option, "options", option, "KEY=VALUE")
+
+    def settings(self, episodes: int) -> EvaluationSettings:
+        """How so many episodes are answered."""
+        return EvaluationSettings(episodes, self.temperature, hold_actions=self.hold_actions)
 
     def applied(self, options: Sequence[str]) -> tuple[str, ...]:
         """A cell's own options, changed to those that it is judged with."""

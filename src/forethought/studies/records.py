@@ -17,6 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from forethought.errors import ForethoughtError, StorageError
+from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.evaluation.results import Evaluation
 from forethought.runs.checkpoints import list_checkpoints
 from forethought.runs.metrics import read_metrics
@@ -122,9 +123,9 @@ def record_path(cell: Cell) -> Path:
 
 
 def also_path(cell: Cell, judging: JudgingConfig) -> Path:
-    """The evaluation of a cell in a variant; other options or another temperature, another file."""
+    """The evaluation of a cell in a variant; whatever else differs, another file."""
     folder = cell.folder.path
-    content = (judging.options, judging.temperature)
+    content = (judging.options, judging.temperature, judging.hold_actions)
     digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:8]
     return folder.with_name(f"{folder.name}.{judging.name}_{digest}.json")
 
@@ -143,11 +144,12 @@ def _read_outcome(cell: Cell, plan: Plan) -> Outcome:
         state = State.MISSING if record.error is None else State.FAILED
         return _without_model(cell, plan, state, record.error)
     seconds = training_seconds(folder, record)
-    wanted = [(folder.evaluation_path, 0.0)]
-    wanted += [(also_path(cell, judging), judging.temperature) for judging in plan.also_judged]
+    episodes = plan.episodes
+    wanted = [(folder.evaluation_path, EvaluationSettings(episodes))]
+    wanted += [(also_path(cell, one), one.settings(episodes)) for one in plan.also_judged]
     evaluation, *also = [
-        _evaluation(path, folder, plan.episodes, temperature) if record.is_trained else None
-        for path, temperature in wanted
+        _evaluation(path, folder, settings) if record.is_trained else None
+        for path, settings in wanted
     ]
     if record.error is not None:
         state = State.FAILED
@@ -180,9 +182,7 @@ def training_seconds(folder: RunFolder, record: Record) -> float:
     return record.stopped(folder).seconds
 
 
-def _evaluation(
-    path: Path, folder: RunFolder, episodes: int, temperature: float
-) -> Evaluation | None:
+def _evaluation(path: Path, folder: RunFolder, wanted: EvaluationSettings) -> Evaluation | None:
     """A stored evaluation, if it is the one that the study wants."""
     if not path.is_file():
         return None
@@ -193,5 +193,7 @@ def _evaluation(
     checkpoints = list_checkpoints(folder.checkpoints_dir)
     start, stop = stored.seed_range
     is_newest = bool(checkpoints) and stored.checkpoint == checkpoints[-1].name
-    is_so_long = stop - start == episodes
-    return stored if is_newest and is_so_long and stored.temperature == temperature else None
+    is_so_long = stop - start == wanted.episodes
+    answers = (stored.temperature, stored.holds_actions)
+    is_so_played = answers == (wanted.temperature, wanted.hold_actions)
+    return stored if is_newest and is_so_long and is_so_played else None

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple
 
 from forethought.config_file import AnyConfig
 from forethought.errors import ForethoughtError
+from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.evaluation.results import Evaluation
 from forethought.runs.run_folder import write_text
 from forethought.studies.cells import Cell, Plan
@@ -24,10 +25,9 @@ from forethought.studies.records import (
 
 Train = Callable[[AnyConfig, Literal["refuse", "resume"]], Path]
 """Trains from the beginning, or goes on; as `train_sft` and `train_ppo` do."""
-Judge = Callable[[AnyConfig, int, float], Evaluation]
-"""Plays so many held-out episodes of the config's world with the newest checkpoint of its run, at
-this temperature, and stores what came of it there if it is the run's own world and the answers
-are greedy."""
+Judge = Callable[[AnyConfig, EvaluationSettings], Evaluation]
+"""Plays held-out episodes of the config's world with the newest checkpoint of its run, and stores
+what came of it there if it is the run's own world and the answers are greedy and free."""
 
 
 class Work(NamedTuple):
@@ -108,14 +108,14 @@ def _judge(cell: Cell, plan: Plan, work: Work, title: str) -> None:
     outcome = read_outcome(cell, plan)
     if outcome.evaluation is None:
         work.say(f"{title}: judge on {plan.episodes} held-out episodes")
-        work.judge(cell.config, plan.episodes, 0.0)
+        work.judge(cell.config, EvaluationSettings(plan.episodes))
     for judging, found in zip(plan.also_judged, outcome.also, strict=True):
         if found is None:
             work.say(f"{title}: judge on {plan.episodes} held-out episodes, {judging.name}")
             world = cell.config.environment
             variant = replace(world, options=judging.applied(world.options))
             config = replace(cell.config, environment=variant)
-            evaluation = work.judge(config, plan.episodes, judging.temperature)
+            evaluation = work.judge(config, judging.settings(plan.episodes))
             write_text(also_path(cell, judging), evaluation.to_json())
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from forethought.config_file import AnyConfig, dump_config
+from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange
 from forethought.evaluation.statistics import wilson_interval
 from forethought.runs.run_folder import RunFolder
@@ -96,13 +97,14 @@ class Workshop:
         (folder.checkpoints_dir / "step_1").mkdir()
         return folder.path
 
-    def judge(self, config: AnyConfig, episodes: int, temperature: float) -> Evaluation:
+    def judge(self, config: AnyConfig, settings: EvaluationSettings) -> Evaluation:
         options = config.environment.options
-        sampled = (f"at {temperature:g}",) if temperature else ()
-        self.judged.append(" ".join((_called(config), *options, *sampled)))
-        found = evaluation(self.successes(config), episodes)
-        found = replace(found, temperature=temperature)
-        if not options and not temperature:
+        temperature, held = settings.temperature, settings.hold_actions
+        differs = [f"at {temperature:g}"] * (temperature > 0) + ["held"] * held
+        self.judged.append(" ".join((_called(config), *options, *differs)))
+        found = evaluation(self.successes(config), settings.episodes)
+        found = replace(found, temperature=temperature, holds_actions=held)
+        if not options and not differs:
             RunFolder(Path(config.output)).evaluation_path.write_text(found.to_json(), "utf-8")
         return found
 

@@ -10,6 +10,7 @@ import pytest
 from forethought.config import PPOConfig
 from forethought.config_file import AnyConfig
 from forethought.errors import DivergenceError
+from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.evaluation.results import Evaluation
 from forethought.runs.run_folder import RunFolder
 from forethought.studies.cells import Cell, Plan
@@ -79,6 +80,22 @@ def test_sampled_answers_are_judged_beside_the_greedy_ones(plan: Plan) -> None:
     temperatures = [[e and e.temperature for e in (o.evaluation, *o.also)] for o in outcomes]
     assert temperatures == [[0.0, 1.0]] * 3
     assert states(make_plan(ONE_SEED + told.replace("1", "0.5"))) == [State.TRAINED] * 3
+
+
+def test_answers_held_to_open_actions_are_judged_beside_the_free_ones(plan: Plan) -> None:
+    workshop = Workshop()
+    told = "also_judged: [{name: held, hold_actions: true}]\n"
+    outcomes = run_cells(make_plan(ONE_SEED + told), workshop.work)
+    assert workshop.judged[:2] == ["sft 0", "sft 0 held"]
+    held = [[e and e.holds_actions for e in (o.evaluation, *o.also)] for o in outcomes]
+    assert held == [[False, True]] * 3
+    free = told.replace("true", "false, temperature: 1")
+    assert states(make_plan(ONE_SEED + free)) == [State.TRAINED] * 3
+    for outcome in outcomes:
+        assert outcome.also[0] is not None
+        own = outcome.cell.folder.evaluation_path
+        own.write_text(outcome.also[0].to_json(), encoding="utf-8")
+    assert states(plan) == [State.TRAINED] * 3
 
 
 def test_other_options_under_the_same_name_are_judged_anew(plan: Plan) -> None:
@@ -188,10 +205,10 @@ def test_without_its_first_stage_a_row_is_left_out() -> None:
 
 def test_a_cell_that_cannot_be_judged_still_serves_the_next(plan: Plan) -> None:
     class Unjudging(Workshop):
-        def judge(self, config: AnyConfig, episodes: int, temperature: float) -> Evaluation:
+        def judge(self, config: AnyConfig, settings: EvaluationSettings) -> Evaluation:
             if not isinstance(config, PPOConfig):
                 raise DivergenceError("cannot be judged")
-            return super().judge(config, episodes, temperature)
+            return super().judge(config, settings)
 
     outcomes = run_cells(plan, Unjudging().work)
     assert [o.state for o in outcomes] == [State.FAILED, State.FINISHED, State.FINISHED]
