@@ -11,7 +11,7 @@ from forethought.cli.libraries import load_quietly
 from forethought.cli.models import find_source
 from forethought.config_parts import require
 from forethought.errors import PolicyError
-from forethought.policies.contract import Policy
+from forethought.policies.contract import TokenwisePolicy
 from forethought.serving.admission import Limits
 from forethought.serving.engine import Check, Engine
 from forethought.serving.server import serving
@@ -96,7 +96,7 @@ def serve(settings: Serve) -> None:
         engine.wait()
 
 
-def load_served(settings: Serve, model: Path) -> tuple[Policy, Check]:
+def load_served(settings: Serve, model: Path) -> tuple[TokenwisePolicy, Check]:
     """The policy, and what refuses prompts that are too long for it.
 
     Raises:

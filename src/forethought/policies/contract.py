@@ -58,3 +58,12 @@ class Policy(Protocol):
         Returns an empty list only when nothing is queued.
         """
         ...
+
+
+class TokenwisePolicy(Policy, Protocol):
+    """One that can be asked between two tokens, too, so that what comes meanwhile joins in."""
+
+    def step(self) -> list[GenerationResult]:
+        """Takes in what is queued, as far as there is room, and draws one token for each
+        request under way; returns those that are answered by it."""
+        ...

@@ -112,16 +112,18 @@ class DecodeLoop:
     def submit(self, request: GenerationRequest) -> None:
         self._waiting.put(request)
 
-    @torch.inference_mode()
     def advance(self) -> list[GenerationResult]:
         """Decodes until at least one request is answered; empty if none is pending."""
         results: list[GenerationResult] = []
         while self.pending and not results:
-            if self._should_admit():
-                results += self._admit()
-            if self._rows:
-                results += self._decode_one_token()
+            results = self.step()
         return results
+
+    @torch.inference_mode()
+    def step(self) -> list[GenerationResult]:
+        """Admits what waits, as far as there is room, and draws one token for each row."""
+        results = self._admit() if self._should_admit() else []
+        return results + self._decode_one_token() if self._rows else results
 
     def _should_admit(self) -> bool:
         """Prompts are taken in groups: a forward pass for one row costs almost as much

@@ -70,10 +70,12 @@ class HuggingFacePolicy:
         """For prompts of strangers, before they are submitted.
 
         Raises:
-            PolicyError: with its answer, it is longer than what the model can read.
+            PolicyError: with its answer, it is longer than what the model can read, or was
+                made to read.
         """
         longest = len(prompt.token_ids) + max_new_tokens
         self.encoder.limits.require_positions(longest)
+        self.encoder.limits.require_context(longest)
         self.encoder.limits.require_plain_attention(longest)
 
     def submit(self, request: GenerationRequest) -> None:
@@ -84,6 +86,10 @@ class HuggingFacePolicy:
 
     def advance(self) -> list[GenerationResult]:
         return [] if self._loop is None else self._loop.advance()
+
+    def step(self) -> list[GenerationResult]:
+        """As `TokenwisePolicy.step`."""
+        return [] if self._loop is None else self._loop.step()
 
     @torch.inference_mode()
     def score(self, examples: Sequence[Example], *, temperature: float) -> Scores:

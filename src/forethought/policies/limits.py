@@ -13,6 +13,8 @@ class Limits(NamedTuple):
 
     positions: int | None
     """Positions that were learned one by one (GPT-2). Rotary ones are computed, for any token."""
+    context: int | None
+    """How long a sequence rotary positions were made for: `max_position_embeddings`."""
     reach: int | None
     """How far back the most forgetful layer attends, its own token included: a sliding
     window; 0 for a recurrent layer."""
@@ -33,6 +35,18 @@ class Limits(NamedTuple):
                 f"{self.positions} positions — shorten prompt or answer, or choose another model"
             )
 
+    def require_context(self, longest: int) -> None:
+        """For sequences of strangers, which have no other end: every token takes memory.
+
+        Raises:
+            PolicyError: it is longer than what the model was made for.
+        """
+        if self.context is not None and longest > self.context:
+            raise PolicyError(
+                f"prompt and answer have up to {longest} tokens, but this model was made for "
+                f"{self.context} — shorten prompt or answer, or choose another model"
+            )
+
     def require_plain_attention(self, longest: int) -> None:
         """For what counts on every token attending to all tokens before it: the decode loop's
         cache, and rows that several completions share.
@@ -51,7 +65,8 @@ def limits_of(config: PretrainedConfig) -> Limits:
     """What a model's configuration says, of its decoder if it has other parts."""
     text = config.get_text_config()
     is_rotary = getattr(text, "rope_parameters", None) is not None
-    positions = None if is_rotary else getattr(text, "max_position_embeddings", None)
+    longest: int | None = getattr(text, "max_position_embeddings", None)
+    positions, context = (None, longest) if is_rotary else (longest, None)
     layers = DynamicCache(config=text).layers
     forgetful = [
         (*_reach_of(layer), index)
@@ -59,9 +74,9 @@ def limits_of(config: PretrainedConfig) -> Limits:
         if type(layer) is not DynamicLayer
     ]
     if not forgetful:
-        return Limits(positions, None, "", len(layers))
+        return Limits(positions, context, None, "", len(layers))
     reach, words, index = min(forgetful)
-    return Limits(positions, reach, f"layer {index} {words}", len(layers))
+    return Limits(positions, context, reach, f"layer {index} {words}", len(layers))
 
 
 def _reach_of(layer: object) -> tuple[int, str]:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from forethought.losses.support import support_mask
-from forethought.policies.actor_critic import RULED_OUT, ActorCritic
+from forethought.policies.actor_critic import ActorCritic
 from forethought.policies.contract import GenerationRequest, GenerationResult
 from forethought.policies.decoding import DecodeLoop
 from forethought.policies.huggingface import HuggingFacePolicy
@@ -17,6 +17,9 @@ ActingT = TypeVar("ActingT")
 Weigh = Callable[[Tensor, Tensor, ActingT], Tensor]
 """From the behaviour's logits and the second model's, both [B, V], and how to act, to the
 logits that are drawn from."""
+
+FAR_BEHIND = 1e4
+"""Nats: a probability of 0 beside any other token, and fp32 still tells a hundredth apart."""
 
 
 def tilted(logprobs_BV: Tensor, worth_BV: Tensor, *, beta: float, top_p: float) -> Tensor:
@@ -28,7 +31,8 @@ def tilted(logprobs_BV: Tensor, worth_BV: Tensor, *, beta: float, top_p: float) 
         logprobs_BV: of π_φ, nats, fp32.
         worth_BV: w, fp32; what is the same for all tokens of a row does not count.
         beta: 0 is π_φ.
-        top_p: nucleus that is kept; what it leaves out gets -1e9.
+        top_p: nucleus that is kept; what it leaves out comes far behind, in the same order, so
+            that an answer which is held to such tokens alone still takes the likelier ones.
 
     Returns:
         [B, V], fp32.
@@ -39,7 +43,7 @@ def tilted(logprobs_BV: Tensor, worth_BV: Tensor, *, beta: float, top_p: float) 
     kept_BV = support_mask(
         logprobs_NV=torch.log_softmax(logits_BV, -1), top_p=top_p, min_probability=0.0
     )
-    return logits_BV.masked_fill(~kept_BV, RULED_OUT)
+    return torch.where(kept_BV, logits_BV, logits_BV - FAR_BEHIND)
 
 
 class WeightedPolicy(Generic[ActingT]):
@@ -117,6 +121,10 @@ class WeightedPolicy(Generic[ActingT]):
 
     def advance(self) -> list[GenerationResult]:
         return [] if self._loop is None else self._loop.advance()
+
+    def step(self) -> list[GenerationResult]:
+        """As `TokenwisePolicy.step`."""
+        return [] if self._loop is None else self._loop.step()
 
     def _mix(self, logits: Sequence[Tensor]) -> Tensor:
         behaviour_BV, worth_BV = logits

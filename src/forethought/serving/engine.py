@@ -11,7 +11,11 @@ from jinja2 import TemplateError
 
 from forethought.errors import PolicyError
 from forethought.policies.chat_protocol import ChatAnswer, ChatRequest
-from forethought.policies.contract import GenerationRequest, GenerationResult, Policy
+from forethought.policies.contract import (
+    GenerationRequest,
+    GenerationResult,
+    TokenwisePolicy,
+)
 from forethought.types import Prompt
 
 Check = Callable[[Prompt, int], None]
@@ -37,9 +41,10 @@ class _Asked(NamedTuple):
 
 
 class Engine:
-    """Requests that come while others are being answered join them at the next free row."""
+    """Requests that come while others are being answered join them at the next token, if a row
+    is free."""
 
-    def __init__(self, policy: Policy, check: Check, *, seed: int) -> None:
+    def __init__(self, policy: TokenwisePolicy, check: Check, *, seed: int) -> None:
         """
         Args:
             policy: used by the engine's own thread alone from here on.
@@ -91,7 +96,7 @@ class Engine:
     def _run(self) -> None:
         try:
             while self._admit_all():
-                for result in self._policy.advance():
+                for result in self._policy.step():
                     self._deliver(result)
         except Exception as error:
             self._failure = error

@@ -117,6 +117,17 @@ def test_rotary_positions_do_not(checkpoint_of: ReadCheckpoint) -> None:
     score(policy, [Example(prompt_of(policy, 1020), (20,) * 10)])
 
 
+def test_strangers_get_no_more_than_what_the_model_was_made_for(
+    checkpoint_of: ReadCheckpoint,
+) -> None:
+    policy = load(checkpoint_of("llama").folder)
+    prompt = prompt_of(policy, 1020)
+    policy.require_room(prompt, 4)
+    with pytest.raises(PolicyError, match="1025 tokens, but this model was made for 1024") as info:
+        policy.require_room(prompt, 5)
+    assert_one_sentence(info.value)
+
+
 # --- vocabularies ---------------------------------------------------------------------------------
 
 

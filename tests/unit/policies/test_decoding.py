@@ -97,6 +97,18 @@ def test_equal_prompts_with_other_seeds_get_other_answers(
     assert len({result.value for result in results.values()}) == 1
 
 
+def test_what_comes_between_two_tokens_joins_in(tiny: Tiny, make_prompts: MakePrompts) -> None:
+    long, short = make_prompts(2)
+    loop = DecodeLoop(*tiny, slots=8)
+    loop.submit(GenerationRequest(0, long, 1000, 12, 1.0))
+    assert [loop.step() for _ in range(3)] == [[], [], []]
+    loop.submit(GenerationRequest(1, short, 1001, 2, 1.0))
+    assert [[one.key for one in loop.step()] for _ in range(2)] == [[], [1]]
+    (result,) = loop.advance()
+    alone = answer(tiny, [long], slots=8, temperature=1.0, limits=[12])
+    assert result.completion.token_ids == alone[0].completion.token_ids
+
+
 def test_zero_new_tokens_gives_the_value_alone(tiny: Tiny, make_prompts: MakePrompts) -> None:
     prompts = make_prompts(3)
     valued = answer(tiny, prompts, slots=2, temperature=1.0, limits=[0, 0, 0])

@@ -48,6 +48,16 @@ def test_what_acts(acting: ValueActingConfig, weights: list[float]) -> None:
     assert torch.softmax(logits, -1)[0].tolist() == pytest.approx(expected)
 
 
+def test_tokens_outside_the_nucleus_keep_their_order() -> None:
+    """An answer that is held to them alone still takes the likelier one."""
+    behaviour_1V = torch.tensor([[0.5, 0.4, 0.1]]).log()
+    acting = ValueActingConfig(beta=2.0, top_p=0.8)
+    logits = weigh_by_values(behaviour_1V, torch.tensor([[-1.0, 0.5, 2.0]]), acting)
+    weights = [0.5 * exp(-2), 0.4 * exp(1)]
+    held = torch.softmax(logits[:, :2], -1)[0]
+    assert held.tolist() == pytest.approx([one / sum(weights) for one in weights], abs=2e-3)
+
+
 def make_pair() -> tuple[HuggingFacePolicy, ValueModel]:
     """Two models of random, sharpened weights, and heads that tell tokens apart."""
     torch.set_num_threads(1)

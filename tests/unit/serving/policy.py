@@ -35,6 +35,9 @@ class EchoPolicy:
         self.pending.append(request)
 
     def advance(self) -> list[GenerationResult]:
+        return self.step()
+
+    def step(self) -> list[GenerationResult]:
         if self.pending:
             assert self.let_go.wait(10)
         if self.failure is not None:

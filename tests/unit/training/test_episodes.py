@@ -76,7 +76,7 @@ def test_a_row_ends_where_the_model_reads_no_further(
     conversation: Trajectory, policy: HuggingFacePolicy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = to_episode(conversation, policy)
-    monkeypatch.setattr(policy.encoder, "limits", Limits(whole.tokens - 1, None, "", 2))
+    monkeypatch.setattr(policy.encoder, "limits", Limits(whole.tokens - 1, None, None, "", 2))
     parts = to_episode(conversation, policy)
     assert len(parts.rows) == 2
     assert list(parts.answers()) == list(whole.answers())
