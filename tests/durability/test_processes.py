@@ -62,6 +62,8 @@ def test_ppo(ppo: str, whole_sft: Path, tmp_path: Path) -> None:
     shutil.rmtree(two / "checkpoints" / "step_4")
     assert run(f"train ppo --resume {two}").code == 0
     assert largest_difference(one, two) <= TOLERANCE
+    again = (two / "trajectories").glob("step_000004_*")
+    assert [path.name for path in again] == ["step_000004_process_0.parquet"]
 
 
 def test_sft(whole_sft: Path, tmp_path: Path) -> None:

@@ -225,16 +225,10 @@ def _checked(settings: Train[ConfigT]) -> ConfigT:
     """The settings to train with.
 
     Raises:
-        ConfigError: a run is to be resumed with settings that are not its own, or would be
-            deleted although it holds the model to start from.
+        ConfigError: a run is to be resumed with settings that are not its own.
     """
     config = settings.settings
     if settings.resume is None:
-        if settings.overwrite and _holds(config.output, config.model):
-            raise ConfigError(
-                f"--overwrite would delete the model to start from, {config.model} — "
-                "name another --output"
-            )
         return config
     for flag, given in (("config", settings.config), ("overwrite", settings.overwrite)):
         if given:
@@ -248,10 +242,6 @@ def _checked(settings: Train[ConfigT]) -> ConfigT:
             "own settings: leave that out, or start another run with another --output"
         )
     return stored
-
-
-def _holds(folder: str, path: str) -> bool:
-    return Path(path).resolve().is_relative_to(Path(folder).resolve())
 
 
 def differences(first: Any, second: Any, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:

@@ -162,6 +162,19 @@ class RunFolder:
                 (self.path / _HOLDER).unlink(missing_ok=True)
             lock.release()
 
+    def forget_rounds_after(self, step: int) -> None:
+        """Deletes what was played in later rounds, and which of it was compared: a run that goes
+        on behind `step` plays them again, perhaps in fewer processes.
+
+        Raises:
+            RunFolderError: the disk refuses.
+        """
+        with _refusals(self.path):
+            for folder in (self.trajectories_dir, self.pairs_dir):
+                for path in folder.glob("step_*_process_*"):
+                    if int(path.name.split("_")[1]) > step:
+                        path.unlink()
+
     def write_environment(self, *, torch_threads: int) -> None:
         """Writes `environment.txt`: versions, commit, and what the machine gives us.
 

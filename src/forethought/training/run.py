@@ -218,10 +218,13 @@ def open_run(config: AnyConfig, existing: Existing) -> Generator[Run]:
     A run that was stopped before its first checkpoint is resumed at its beginning.
 
     Raises:
+        ConfigError: to be replaced, and the folder holds what the run is to learn from.
         RunFolderError: a run is there already, or is being written; or none is there
             to be resumed.
         CheckpointError: to be resumed, but its newest checkpoint is damaged.
     """
+    if existing == "overwrite":
+        _refuse_to_delete_inputs(config)
     accelerator = start_processes(config.compute)
     with ExitStack() as stack:
         path = Path(config.output)
@@ -240,7 +243,9 @@ def open_run(config: AnyConfig, existing: Existing) -> Generator[Run]:
         log = None
         if accelerator.is_main_process:
             tidy(folder.checkpoints_dir)
-            position = load_progress(checkpoint).metrics if checkpoint else MetricsPosition()
+            progress = load_progress(checkpoint) if checkpoint else None
+            folder.forget_rounds_after(progress.step if progress else 0)
+            position = progress.metrics if progress else MetricsPosition()
             log = stack.enter_context(
                 MetricsLog.resume(folder, position)
                 if existing == "resume"
@@ -248,6 +253,17 @@ def open_run(config: AnyConfig, existing: Existing) -> Generator[Run]:
             )
         recomputes = config.compute.gradient_checkpointing
         yield Run(folder, accelerator, checkpoint, log, recomputes)
+
+
+def _refuse_to_delete_inputs(config: AnyConfig) -> None:
+    output = Path(config.output).resolve()
+    for field in ("model", "data", "corrections"):
+        path = getattr(config, field, None)
+        if path is not None and Path(path).resolve().is_relative_to(output):
+            raise ConfigError(
+                f"--overwrite would delete what the run learns from, {field} {path} — "
+                "name another --output"
+            )
 
 
 def start_processes(config: ComputeConfig) -> Accelerator:

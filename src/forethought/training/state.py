@@ -117,7 +117,7 @@ def load_optimizer(checkpoint: Path, updater: Updater, progress: Progress) -> No
     for optimizer in updater.optimizers:
         for name, parameter in _named(updater, optimizer):
             optimizer.state[parameter] = {
-                key: saved[f"{name}/{key}"].to("cpu" if key == "step" else parameter.device)
+                key: saved[f"{name}/{key}"].to(parameter.device)
                 for key in _fresh_state(optimizer, parameter)
             }
     updater.steps = progress.updates
@@ -146,7 +146,7 @@ def _fresh_state(optimizer: Optimizer, parameter: Tensor) -> dict[str, Tensor]:
     if "ns_steps" in optimizer.param_groups[0]:
         return {"momentum_buffer": torch.zeros_like(parameter)}
     return {
-        "step": torch.tensor(0.0),
+        "step": torch.tensor(0.0, device=parameter.device),  # Where fused Adam keeps it.
         "exp_avg": torch.zeros_like(parameter),
         "exp_avg_sq": torch.zeros_like(parameter),
     }

@@ -267,6 +267,28 @@ def test_overwrite_starts_anew(type_: Type, sft_run: Path) -> None:
     assert load_any_config(sft_run / "config.yaml").seed == 1
 
 
+@pytest.mark.parametrize("inside", ["", "checkpoints/step_4"])
+def test_overwrite_never_deletes_the_model_to_start_from(
+    type_: Type, sft_run: Path, inside: str
+) -> None:
+    before, model = stored(sft_run), sft_run / inside
+    line = refusal(type_, f"{SFT} --output {sft_run} --overwrite --model {model}")
+    assert line == (
+        f"--overwrite would delete what the run learns from, model {model} — name another --output"
+    )
+    assert stored(sft_run) == before
+
+
+def test_overwrite_never_deletes_its_own_data(type_: Type, tmp_path: Path) -> None:
+    run, data = tmp_path / "run", tmp_path / "run" / "trajectories"
+    collect = "collect --environment.id Bandit --episodes 4 --output"
+    assert type_(f"{collect} {data}").code == 0
+    (shard,) = data.glob("*.parquet")
+    line = refusal(type_, f"{SFT} --output {run} --overwrite --data {data}")
+    assert line.startswith(f"--overwrite would delete what the run learns from, data {data} — ")
+    assert shard.exists()
+
+
 def test_a_locked_run_folder(type_: Type, sft_run: Path) -> None:
     before = stored(sft_run)
     with RunFolder(sft_run).lock():

@@ -214,6 +214,18 @@ def test_a_lock_is_free_again_after_an_error(tmp_path: Path) -> None:
 # files
 
 
+def test_rounds_behind_a_checkpoint_are_forgotten(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path / "run")
+    folder.pairs_dir.mkdir()
+    names = [f"step_{step:06d}_process_{process}" for step in (9, 10, 100) for process in (0, 1)]
+    for name in names:
+        (folder.trajectories_dir / f"{name}.parquet").touch()
+        (folder.pairs_dir / f"{name}.jsonl").touch()
+    folder.forget_rounds_after(10)
+    for kept in (folder.trajectories_dir, folder.pairs_dir):
+        assert sorted(path.stem for path in kept.iterdir()) == names[:4]
+
+
 def test_the_environment_is_written_in_words(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path / "run")
     folder.write_environment(torch_threads=7)

@@ -1,6 +1,9 @@
 """Who moves by which rule, how far, and what is stored of it."""
 
 from math import sqrt
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -8,7 +11,9 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from forethought.config_parts import OptimizerConfig
+from forethought.runs.metrics import MetricsPosition
 from forethought.training.optim import Updater, is_for_muon
+from forethought.training.state import Progress, load_optimizer, random_states, save_state
 
 RATE = 0.01
 ROTATION = torch.tensor([[0.6, -0.8], [0.8, 0.6]])
@@ -88,3 +93,22 @@ def test_one_step(scale: float) -> None:
 )
 def test_matrices_inside_layers(name: str, shape: tuple[int, ...], expected: bool) -> None:
     assert is_for_muon(name, torch.zeros(shape)) is expected
+
+
+def test_what_is_remembered_comes_back_to_where_its_parameter_is(tmp_path: Path) -> None:
+    """The count of steps, too: fused Adam asks for that. The meta device stands for a GPU."""
+    model = Model()
+    updater, progress = make_updater(model), Progress(1, 1, MetricsPosition())
+    updater.step([lambda: slope(model, 1.0)])
+    stand_in: Any = SimpleNamespace(module=model, save=Path.mkdir)
+    save_state(
+        tmp_path, policy=stand_in, updater=updater, progress=progress, randomness=[random_states()]
+    )
+    there = {name: nn.Parameter(p.to("meta")) for name, p in updater.trained.items()}
+    muon = torch.optim.Muon([there["layer.weight"]])
+    adam = torch.optim.Adam([p for name, p in there.items() if name != "layer.weight"])
+    elsewhere: Any = SimpleNamespace(trained=there, optimizers=[muon, adam], steps=0)
+    load_optimizer(tmp_path, elsewhere, progress)
+    states = [*muon.state.values(), *adam.state.values()]
+    assert len(states) == len(there)
+    assert {tensor.device.type for state in states for tensor in state.values()} == {"meta"}
