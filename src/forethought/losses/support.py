@@ -8,11 +8,14 @@ from torch import Tensor
 from forethought.losses.checks import require_axes, require_float32, require_one_shape
 
 
-def support_mask(*, logprobs_NV: Tensor, top_p: float, min_probability: float) -> Tensor:
+def support_mask(
+    *, logprobs_NV: Tensor, top_p: float, min_probability: float, dummy: int | None = None
+) -> Tensor:
     """Actions that the behaviour policy takes often enough for its data to say what they bring.
 
         S(s) = {a : π(a|s) >= min_probability} ∩ nucleus(s) ∪ {argmax π(.|s)}
 
+    The dummy is no action: it is never in S, and never the argmax.
     The nucleus is the smallest set of most likely actions with at least `top_p` of the mass
     (Holtzman et al. 2020). Q-SFT's public code keeps what is more likely than 1e-4.
 
@@ -20,6 +23,8 @@ def support_mask(*, logprobs_NV: Tensor, top_p: float, min_probability: float) -
         logprobs_NV: of the behaviour policy in N states, nats, fp32.
         top_p: in (0, 1]; 1 keeps the whole mass.
         min_probability: in [0, 1).
+        dummy: id of an action that stands for what no action is worth, if there is one. A
+            model that has not learned yet holds it as likely as any, p_θ more so.
 
     Returns:
         bool [N, V], at least one True per row.
@@ -33,8 +38,14 @@ def support_mask(*, logprobs_NV: Tensor, top_p: float, min_probability: float) -
         raise ValueError(f"top_p: expected above 0, at most 1, got {top_p}")
     if not 0 <= min_probability < 1:
         raise ValueError(f"min_probability: expected 0 up to 1, got {min_probability}")
-    least = math.log(min_probability) if min_probability > 0 else -math.inf
-    support_NV = logprobs_NV >= least
+    if dummy is not None:
+        logprobs_NV = logprobs_NV.index_fill(
+            -1, torch.tensor([dummy], device=logprobs_NV.device), -math.inf
+        )
+    # Above -inf: what is ruled out is finite, the dummy is not.
+    support_NV = logprobs_NV > -math.inf
+    if min_probability > 0:
+        support_NV &= logprobs_NV >= math.log(min_probability)
     if top_p < 1:
         support_NV &= _nucleus(logprobs_NV, top_p, min_probability)
     return support_NV.scatter(-1, logprobs_NV.argmax(-1, keepdim=True), True)

@@ -78,6 +78,8 @@ class Settings:
 
     acting: ActingConfig
     support: SupportConfig
+    dummy: int | None = None
+    """The token that no data hold, where one was used (`leftover: dummy`)."""
 
     def save(self, folder: Path) -> None:
         """Writes them into a model's folder."""
@@ -93,7 +95,11 @@ class Settings:
         path = folder / SETTINGS_FILE
         try:
             content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            return cls(ActingConfig(**content["acting"]), SupportConfig(**content["support"]))
+            acting, support = (
+                ActingConfig(**content["acting"]),
+                SupportConfig(**content["support"]),
+            )
+            return cls(acting, support, content.get("dummy"))  # Not in runs of before 2026-11.
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise PolicyError(f"{path}: got no settings of a Q-SFT policy ({error})") from error
 
@@ -108,7 +114,7 @@ def reweighted(
         likelihood: p_θ.
         slots: how many completions are generated at a time.
     """
-    weigh = partial(weigh_by_likelihood, support=settings.support)
+    weigh = partial(weigh_by_likelihood, support=settings.support, dummy=settings.dummy)
     return WeightedPolicy(behaviour, likelihood.module, settings.acting, weigh=weigh, slots=slots)
 
 

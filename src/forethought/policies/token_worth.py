@@ -9,7 +9,12 @@ from forethought.policies.weighted import tilted
 
 
 def weigh_by_likelihood(
-    behaviour_BV: Tensor, likelihood_BV: Tensor, acting: ActingConfig, *, support: SupportConfig
+    behaviour_BV: Tensor,
+    likelihood_BV: Tensor,
+    acting: ActingConfig,
+    *,
+    support: SupportConfig,
+    dummy: int | None = None,
 ) -> Tensor:
     """Logits of the acting policy.
 
@@ -17,11 +22,12 @@ def weigh_by_likelihood(
         w = p_θ(a|s)                           "probability": Hong et al. 2024, Sec. 4.2
         w = clip(p_θ(a|s) / π_φ(a|s), 0, 1)    "ratio", which is Q* with a dummy token
 
-    Outside π_φ's support w is 0. β = 0 is π_φ. What a nucleus leaves out gets -1e9.
+    Outside π_φ's support w is 0. β = 0 is π_φ. What a nucleus leaves out comes far behind.
 
     Args:
         behaviour_BV, likelihood_BV: logits of π_φ and p_θ, fp32.
         acting: β, what w is, and the nucleus.
+        dummy: the token that p_θ puts on what no token is worth; it is worth nothing.
 
     Returns:
         [B, V], fp32.
@@ -29,7 +35,10 @@ def weigh_by_likelihood(
     logprobs_BV = torch.log_softmax(behaviour_BV, -1)
     likelihood_logprobs_BV = torch.log_softmax(likelihood_BV, -1)
     support_BV = support_mask(
-        logprobs_NV=logprobs_BV, top_p=support.top_p, min_probability=support.min_probability
+        logprobs_NV=logprobs_BV,
+        top_p=support.top_p,
+        min_probability=support.min_probability,
+        dummy=dummy,
     )
     if acting.extraction == "probability":
         worth_BV = likelihood_logprobs_BV.exp().masked_fill(~support_BV, 0.0)

@@ -109,7 +109,7 @@ def start_learner(config: QSFTConfig, run: Run) -> Learner:
     world, behaviour = start(config, run, slots=1, critic=False)
     with run.bar("reading", None) as bar:
         data = load_offline(config, world, behaviour, on_episode=bar.update)
-    settings = Settings(config.acting, config.support)
+    settings = Settings(config.acting, config.support, data.dummy)
     models = QSFTModels(behaviour, settings, is_joint=config.phases == "joint")
     if run.checkpoint is not None and (run.checkpoint / MODEL_DIR / LIKELIHOOD).is_dir():
         folder = run.checkpoint / MODEL_DIR

@@ -187,7 +187,10 @@ def see(episodes: Sequence[Episode], part: Part, learner: Learner) -> Seen:
     never = models.behaviour.encoder.placeholder_ids
     choices_NV = choices_of(episodes, part, vocabulary=behaviour_NV.shape[1], never=never)
     support_NV = choices_NV & support_mask(
-        logprobs_NV=behaviour_NV, top_p=support.top_p, min_probability=support.min_probability
+        logprobs_NV=behaviour_NV,
+        top_p=support.top_p,
+        min_probability=support.min_probability,
+        dummy=learner.data.dummy,
     )
     local = local_values(
         likelihood_logprobs_NV=target_NV,

@@ -30,6 +30,21 @@ def test_support(top_p: float, min_probability: float, kept: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("top_p", "min_probability", "kept"),
+    [
+        pytest.param(1.0, 0.0, [0, 1, 1, 1], id="everything else"),
+        pytest.param(1.0, 0.5, [0, 1, 0, 0], id="never empty"),
+        pytest.param(0.35, 0.0, [0, 1, 1, 0], id="no part of the nucleus"),
+    ],
+)
+def test_a_dummy_is_no_action(top_p: float, min_probability: float, kept: list[int]) -> None:
+    support = support_mask(
+        logprobs_NV=BEHAVIOUR, top_p=top_p, min_probability=min_probability, dummy=0
+    )
+    assert support.int().tolist() == [kept]
+
+
+@pytest.mark.parametrize(
     ("kept", "floor", "ratios"),
     [
         pytest.param([1, 1, 1, 1], 1e-6, [0.5, 1.0, 0.1, 1.0], id="p / π"),

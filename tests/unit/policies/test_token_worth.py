@@ -57,18 +57,30 @@ def test_what_acts(acting: ActingConfig, support: SupportConfig, weights: list[f
     assert acts(BEHAVIOUR_P, LIKELIHOOD_P, acting, support) == pytest.approx(normalised(weights))
 
 
+def test_a_dummy_is_worth_nothing() -> None:
+    acting = ActingConfig(beta=2.0)
+    found = acts(BEHAVIOUR_P, LIKELIHOOD_P, acting, SupportConfig(), dummy=2)
+    assert found == pytest.approx(normalised([0.5 * exp(0.4), 0.4 * exp(1.8), 0.1]))
+
+
 def test_a_ratio_above_one_counts_as_one() -> None:
     found = acts([0.9, 0.1, 0.0], [0.45, 0.5, 0.0], ActingConfig(beta=3.0), SupportConfig())
     assert found == pytest.approx(normalised([0.9 * exp(1.5), 0.1 * exp(3.0), 0.0]))
 
 
 def acts(
-    behaviour: list[float], likelihood: list[float], acting: ActingConfig, support: SupportConfig
+    behaviour: list[float],
+    likelihood: list[float],
+    acting: ActingConfig,
+    support: SupportConfig,
+    dummy: int | None = None,
 ) -> list[float]:
     """Probabilities of three tokens; a fourth has what the likelihood leaves over."""
     behaviour_1V = torch.tensor([[*behaviour, 0.0]]).log()
     likelihood_1V = torch.tensor([[*likelihood, 1 - sum(likelihood)]]).log()
-    logits_1V = weigh_by_likelihood(behaviour_1V, likelihood_1V, acting, support=support)
+    logits_1V = weigh_by_likelihood(
+        behaviour_1V, likelihood_1V, acting, support=support, dummy=dummy
+    )
     return torch.softmax(logits_1V, -1)[0, :3].tolist()
 
 

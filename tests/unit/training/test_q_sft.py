@@ -66,18 +66,20 @@ def all_logprobs(module: object, policy: HuggingFacePolicy, ids: tuple[int, ...]
 def test_targets_ask_both_models_about_the_next_state(
     gamma: float, q_sft_config: QSFTConfig, crossing: World, small_model: Path
 ) -> None:
-    """Each target against forward passes over its own prefix, and max p̄/π written out."""
+    """Each target against forward passes over its own prefix, and max p̄/π written out, without
+    the dummy, on which p̄ puts the most."""
     policy = load_policy(str(small_model), slots=1)
     config = replace(q_sft_config, gamma=gamma, support=SupportConfig(min_probability=0.01))
     data = load_offline(config, crossing, policy)
     models = QSFTModels(policy, Settings(config.acting, config.support), is_joint=False)
     models.begin("likelihood")
     unlike(policy, models)
+    dummy = prefer_dummy(models, data)
     learner = Learner(models, data, config, OneProcess())  # type: ignore[arg-type]
     episodes = [data.episodes[0], data.episodes[1]]
     parts = lay_out(episodes, policy.encoder, policy.device, 120)
     judged, measures = judge(episodes, parts, learner)
-    expected = [targets_by_hand(episode, models, config) for episode in episodes]
+    expected = [targets_by_hand(episode, models, config, dummy) for episode in episodes]
     assert len(judged) == len(parts) > 1
     for one, numbers_N in zip(judged, scatter_actions(episodes, parts, expected), strict=True):
         torch.testing.assert_close(one.targets_N, numbers_N, atol=2e-4, rtol=1e-3)
@@ -88,7 +90,23 @@ def test_targets_ask_both_models_about_the_next_state(
     assert named["data_return"] == pytest.approx(0.5)  # one to the goal, one into the pit
 
 
-def targets_by_hand(episode: Episode, models: QSFTModels, config: QSFTConfig) -> torch.Tensor:
+def prefer_dummy(models: QSFTModels, data: OfflineData) -> int:
+    """It becomes likelier than what is said most; p̄ holds it likelier still."""
+    assert data.dummy is not None
+    assert models.target is not None
+    said = [token for answer in data.episodes[0].answers() for token in answer]
+    action = max(said, key=said.count)
+    for module, factor in ((models.behaviour.module, 1.5), (models.target.module, 3.0)):
+        projection = module.model.get_output_embeddings()
+        assert projection is not None
+        with torch.no_grad():
+            projection.weight[data.dummy] = factor * projection.weight[action]
+    return data.dummy
+
+
+def targets_by_hand(
+    episode: Episode, models: QSFTModels, config: QSFTConfig, dummy: int
+) -> torch.Tensor:
     policy, floor = models.behaviour, config.support.floor
     assert models.target is not None
     prefixes: list[tuple[int, ...]] = []
@@ -109,6 +127,7 @@ def targets_by_hand(episode: Episode, models: QSFTModels, config: QSFTConfig) ->
         target_V = all_logprobs(models.target.module, policy, prefixes[number + 1]).exp()
         known = behaviour_V >= config.support.min_probability
         known[behaviour_V.argmax()] = True
+        known[dummy] = False
         value = float((target_V / behaviour_V.clamp(min=floor))[known].max())
         targets.append(min(1.0, reward + (config.gamma if ends else 1.0) * value))
     return torch.tensor(targets)
