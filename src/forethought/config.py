@@ -251,8 +251,16 @@ class PPOConfig:
 
     @property
     def iterations(self) -> int:
-        """Rounds of collecting and updating."""
+        """Rounds of collecting and updating; without a critic, at most."""
         return self.total_steps // self.rollout.steps_per_iteration
+
+    def goes_on(self, played: int) -> bool:
+        """Whether there is another iteration behind so many environment steps.
+
+        Without a critic, iterations are whole episodes and take more steps than they ask for:
+        none begins that could not keep within `total_steps`.
+        """
+        return played + self.rollout.steps_per_iteration <= self.total_steps
 
     @property
     def updates_per_iteration(self) -> int:

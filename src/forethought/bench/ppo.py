@@ -34,13 +34,13 @@ from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.world import World
 from forethought.training.judging import judge, rescale_critic
-from forethought.training.ppo import (
+from forethought.training.optim import Stretch
+from forethought.training.ppo import collect, make_collector
+from forethought.training.ppo_updates import (
     BatchSize,
     Learner,
-    collect,
     empty_totals,
     improve,
-    make_collector,
     micro_losses,
     rescore,
 )
@@ -244,7 +244,8 @@ class _Ours:
         rescale_critic(samples, self.learner.policy, self.learner.run)
         rescored, _ = rescore(samples, self.learner)
         watch.lap("rescore")
-        improve(rescored, self.learner, len(self.laps))
+        number = len(self.laps)
+        improve(rescored, self.learner, number, Stretch(number, number + 1))
         watch.lap("update")
         self.laps.append(_lap(watch, collected))
 

@@ -177,13 +177,17 @@ def _ppo_work(config: PPOConfig, world: World, encoder: Encoder) -> tuple[list[s
     finally:
         environment.close()
     rollout, iterations = config.rollout, config.iterations
+    rounds = (
+        f"{iterations} iterations of {rollout.steps_per_iteration}"
+        if config.has_critic
+        else f"at most {iterations} iterations of {rollout.steps_per_iteration} or more"
+    )
     lengths = lengths._replace(answer=float(rollout.max_new_tokens))
     steps = iterations * rollout.steps_per_iteration
     generated = steps * lengths.answer
     trained = config.epochs * steps * sum(lengths)
     return [
-        f"steps       {steps:,} of the environment: {iterations} iterations "
-        f"of {rollout.steps_per_iteration}, in {rollout.slots} slots",
+        f"steps       {steps:,} of the environment: {rounds}, in {rollout.slots} slots",
         f"updates     {iterations * config.updates_per_iteration:,}: "
         f"{config.updates_per_iteration} per iteration, of {config.batch_size} steps each",
         f"tokens      at most {generated:,.0f} generated and {trained:,.0f} trained on (per step "

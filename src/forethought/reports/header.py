@@ -3,7 +3,7 @@
 import shlex
 from datetime import UTC, datetime
 
-from forethought.config import SFTConfig
+from forethought.config import PPOConfig, SFTConfig
 from forethought.config_dpo import DPOConfig
 from forethought.config_file import OfflineConfig
 from forethought.evaluation.results import EvaluationRow
@@ -54,8 +54,8 @@ def _facts(run: RunRecord) -> list[tuple[str, str]]:
 def _progress(run: RunRecord) -> str:
     """How far the run came, and how far it was to go where that is further."""
     config, done = run.config, run.last_step or 0
-    if isinstance(config, DPOConfig):
-        return _progress_of_dpo(config, run, done)
+    if isinstance(config, DPOConfig | PPOConfig):
+        return _progress_of_rounds(config, run, done)
     if isinstance(config, OfflineConfig):
         per_step, total, unit = 1, done, "updates"
     elif not isinstance(config, SFTConfig):
@@ -70,16 +70,18 @@ def _progress(run: RunRecord) -> str:
     return f"{so_far} {unit}" if done >= total else f"{so_far} of {count(total * per_step)} {unit}"
 
 
-def _progress_of_dpo(config: DPOConfig, run: RunRecord, done: int) -> str:
-    """Its rounds are as long as their episodes are; stored pairs are passed over."""
-    so_far, total, unit = done, config.epochs, "passes over the pairs"
-    if config.data is None:
-        total, unit = config.total_steps, "environment steps"
-        if run.metrics is not None:
-            per_step = config.rollout.steps_per_iteration
-            so_far = int(run.metrics.environment_steps(run.metrics.steps, per_step=per_step)[-1])
-    end = f" of {count(total)}" if config.goes_on(done, so_far) else ""
-    return f"{count(so_far)}{end} {unit}"
+def _progress_of_rounds(config: DPOConfig | PPOConfig, run: RunRecord, done: int) -> str:
+    """Rounds may be as long as their episodes are; stored pairs are passed over."""
+    if isinstance(config, DPOConfig) and config.data is not None:
+        end = f" of {count(config.epochs)}" if config.goes_on(done, 0) else ""
+        return f"{count(done)}{end} passes over the pairs"
+    so_far = done
+    if run.metrics is not None:
+        per_step = config.rollout.steps_per_iteration
+        so_far = int(run.metrics.environment_steps(run.metrics.steps, per_step=per_step)[-1])
+    is_over = so_far + config.rollout.steps_per_iteration > config.total_steps
+    end = "" if is_over else f" of {count(config.total_steps)}"
+    return f"{count(so_far)}{end} environment steps"
 
 
 def _headline(run: RunRecord) -> str:

@@ -23,7 +23,7 @@ from forethought.policies.reference import Reference, load_reference, start_refe
 from forethought.rollouts.collector import Collected
 from forethought.targets.pairs import Pair
 from forethought.training.objectives import objective
-from forethought.training.optim import Updater
+from forethought.training.optim import Stretch, Updater
 from forethought.training.pair_samples import (
     PairSample,
     answers_of,
@@ -140,13 +140,6 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
         return run.folder.path
 
 
-class Stretch(NamedTuple):
-    """Of the learning rate's schedule, in iterations as they were planned."""
-
-    start: float
-    stop: float
-
-
 def stretch_of(config: DPOConfig, iteration: int, played: int, steps: int) -> Stretch:
     """What an iteration uses up of it: as much as of the environment steps.
 
@@ -156,8 +149,7 @@ def stretch_of(config: DPOConfig, iteration: int, played: int, steps: int) -> St
     """
     if config.data is not None:
         return Stretch(iteration, iteration + 1)
-    planned = config.rollout.steps_per_iteration
-    return Stretch(played / planned, (played + steps) / planned)
+    return Stretch.of_steps(played, steps, config.rollout.steps_per_iteration)
 
 
 def updates_in_an_iteration(config: DPOConfig, stored: list[Pair] | None, run: Run) -> int:
@@ -267,7 +259,7 @@ def improve(known: Known, learner: Learner, iteration: int, stretch: Stretch) ->
             norms.append(
                 updater.step(
                     micro_losses(mine, len(batch), known.reference_point, totals, learner),
-                    position=(stretch.start + done * (stretch.stop - stretch.start)) * nominal,
+                    position=stretch.at(done) * nominal,
                 )
             )
     means = run.sum(totals) / len(norms)

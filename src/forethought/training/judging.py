@@ -90,11 +90,6 @@ def rescale_critic(samples: Sequence[Sample], policy: HuggingFacePolicy, run: Ru
     head.rescale(float(returns_N.mean()), deviation)
 
 
-def without_advantages(samples: Sequence[Sample]) -> list[Sample]:
-    """The same steps with nothing to say to the policy: the critic alone learns from them."""
-    return [sample._replace(advantage=0.0) for sample in samples]
-
-
 def summarise_critic(samples: Sequence[Sample], run: Run) -> list[Measure]:
     """How much of the returns the critic foresaw, over all processes."""
     explained = explained_variance(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 from accelerate import Accelerator
@@ -74,6 +75,28 @@ def make_optimizers(
 def is_for_muon(name: str, parameter: Tensor) -> bool:
     """Whether a parameter is a matrix inside a layer."""
     return parameter.ndim == 2 and not any(part in name for part in _NOT_INSIDE)
+
+
+class Stretch(NamedTuple):
+    """What an iteration uses up of the schedule of learning rates, in iterations as planned."""
+
+    start: float
+    stop: float
+
+    @classmethod
+    def of_steps(cls, played: int, steps: int, planned: int) -> "Stretch":
+        """As much of it as of the environment steps.
+
+        Args:
+            played: steps before the iteration.
+            steps: its own; whole episodes may take more than was planned.
+            planned: steps of an iteration.
+        """
+        return cls(played / planned, (played + steps) / planned)
+
+    def at(self, done: float) -> float:
+        """The place on the schedule when this share of the iteration's updates is done."""
+        return self.start + done * (self.stop - self.start)
 
 
 class Updater:

@@ -72,14 +72,18 @@ CERTAIN = 0.8
 """InteractiveCOT, Fig. 6: actions below it are called dispersed."""
 
 
+def steps_played(collected: Collected, run: Run) -> int:
+    """Environment steps of an iteration, over all processes."""
+    return sum(run.gather([sum(len(t.steps) for t in collected.trajectories)]))
+
+
 def summarise_actions(collected: Collected, run: Run) -> list[Measure]:
     """How certain actions were, given their thoughts, over all processes: p(a|T) of the answers
     that held one, as sampled (Fig. 6)."""
     steps = [step for t in collected.trajectories for step in t.steps]
     probabilities = run.gather([p for step in steps if (p := action_probability(step)) is not None])
-    played = sum(run.gather([len(steps)]))
     return [
-        Measure("environment_steps", played),
+        Measure("environment_steps", steps_played(collected, run)),
         Measure("action_probability", _mean(probabilities)),
         Measure("certain_actions", _mean([float(p >= CERTAIN) for p in probabilities])),
     ]

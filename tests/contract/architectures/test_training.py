@@ -55,7 +55,14 @@ def test_while_the_critic_warms_up_the_model_stays(
 ) -> None:
     checkpoint = checkpoint_of("llava")
     config = ppo(
-        checkpoint, tmp_path, iterations=2, critic_warmup=1, critic_gradient="head", epochs=2
+        checkpoint,
+        tmp_path,
+        iterations=2,
+        critic_warmup=1,
+        critic_gradient="model",
+        entropy_coefficient=0.01,
+        kl_coefficient=0.1,
+        epochs=2,
     )
     run = train_ppo(config, existing="overwrite")
     step_1, step_2 = (run / f"checkpoints/step_{step}/model" for step in (1, 2))

@@ -14,7 +14,7 @@ from forethought.config_file import AnyConfig
 from forethought.config_parts import RolloutConfig
 from forethought.reports.header import header_section, page_title, setup_section
 from forethought.reports.inputs import read_run
-from tests.unit.reports.builders import PPO, PPO_STEPS, SFT, Page, evaluation, make_run
+from tests.unit.reports.builders import PPO, SFT, Page, evaluation, make_run
 
 DPO = DPOConfig(total_steps=40, rollout=RolloutConfig(slots=8, steps_per_iteration=8))
 
@@ -51,7 +51,8 @@ def test_facts_of_a_finished_run(tmp_path: Path) -> None:
     ("config", "lines", "expected"),
     [
         pytest.param(PPO, 0, "0 of 32 environment steps", id="PPO, only begun"),
-        pytest.param(PPO, 3, f"{3 * PPO_STEPS} of 32 environment steps", id="PPO, half way"),
+        pytest.param(PPO, 2, "24 of 32 environment steps", id="PPO, half way"),
+        pytest.param(PPO, 3, "36 environment steps", id="PPO of whole episodes, done"),
         pytest.param(SFT, 2, "2 of 4 updates", id="SFT, half way"),
         pytest.param(SFT, 4, "4 updates", id="SFT, done"),
         pytest.param(replace(SFT, data="x"), 2, "2 updates", id="SFT on data of unknown size"),

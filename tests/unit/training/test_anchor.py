@@ -14,6 +14,8 @@ from forethought.config_parts import ComputeConfig
 from forethought.errors import ConfigError
 from forethought.training import ppo
 from forethought.training.anchor import penalised
+from forethought.training.ppo_updates import Statistics
+from forethought.training.samples import Sample
 from tests.unit.targets.builders import Did, trajectory
 from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 
@@ -52,19 +54,19 @@ def test_the_reference_is_asked_once_an_iteration_and_its_answers_reach_the_samp
     charged: list[float] = []
     sound_judge, sound_improve = ppo.judge, ppo.improve
 
-    def known(samples: Sequence[ppo.Sample], *_: object) -> list[list[float]]:
+    def known(samples: Sequence[Sample], *_: object) -> list[list[float]]:
         asked.append(len(samples))
         return [
             [-float(number + place) for place in range(len(sample.old_logprobs))]
             for number, sample in enumerate(samples)
         ]
 
-    def judge(collected: Any, *others: Any) -> list[ppo.Sample]:
+    def judge(collected: Any, *others: Any) -> list[Sample]:
         steps = [step for one in collected.trajectories for step in one.steps]
         charged.append(float(np.mean([step.reward for step in steps])))
         return sound_judge(collected, *others)
 
-    def improve(samples: Sequence[ppo.Sample], *others: Any) -> ppo.Statistics:
+    def improve(samples: Sequence[Sample], *others: Any) -> Statistics:
         assert [sample.reference_logprobs for sample in samples] == known(samples)
         asked.pop()
         return sound_improve(samples, *others)

@@ -8,16 +8,39 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from forethought.config import PPOConfig
 from forethought.config_dpo import DPOConfig
 from forethought.config_parts import ComputeConfig, OptimizerConfig, RolloutConfig
+from forethought.rollouts.store import read_shard
 from forethought.runs.metrics import read_metrics
-from forethought.training.dpo import Stretch, stretch_of, train_dpo
+from forethought.training.dpo import stretch_of, train_dpo
+from forethought.training.optim import Stretch
+from forethought.training.ppo import train_ppo
 from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 
 FOUR = RolloutConfig(
     slots=4, steps_per_iteration=4, temperature=1.0, max_new_tokens=8, on_invalid="penalise"
 )
 """Episodes take several steps, so that a round of four episodes takes more than four steps."""
+
+
+@pytest.fixture
+def without_critic(small_model: Path, tmp_path: Path) -> PPOConfig:
+    return PPOConfig(
+        model=str(small_model),
+        output=str(tmp_path / "run"),
+        total_steps=60,
+        advantage="rloo",
+        group_size=2,
+        batch_size=4,
+        epochs=1,
+        checkpoint_every=1,
+        environment=CROSSING,
+        prompt=ACTION_ONLY,
+        rollout=FOUR,
+        optimizer=OptimizerConfig(learning_rate=1e-3, final_learning_rate=1e-4),
+        compute=ComputeConfig(threads=1),
+    )
 
 
 @pytest.fixture
@@ -45,6 +68,23 @@ def test_no_round_begins_that_cannot_keep_within_the_steps(config: DPOConfig) ->
     assert 2 <= len(taken) < config.iterations
     assert all(taken[:-1] <= 196)
     assert taken[-1] > 196
+
+
+def test_nor_does_a_round_of_groups(without_critic: PPOConfig) -> None:
+    run = train_ppo(without_critic)
+    log = read_metrics(run / "metrics.jsonl")
+    shards = [read_shard(path) for path in sorted((run / "trajectories").iterdir())]
+    steps = [sum(len(one.steps) for one in shard) for shard in shards]
+    taken = np.cumsum(steps)
+    assert log.column("environment_steps").values.tolist() == steps
+    assert 2 <= len(taken) < without_critic.iterations
+    assert all(taken[:-1] <= 56)
+    assert taken[-1] > 56
+    whole = load_file(run / f"checkpoints/step_{len(steps)}/model/model.safetensors")
+    shutil.rmtree(run / f"checkpoints/step_{len(steps)}")
+    train_ppo(without_critic, existing="resume")
+    again = load_file(run / f"checkpoints/step_{len(steps)}/model/model.safetensors")
+    assert all(torch.equal(whole[name], again[name]) for name in whole)
 
 
 def test_resumed_rounds_equal_those_that_were_never_stopped(config: DPOConfig) -> None:
