@@ -7,11 +7,14 @@ from pathlib import Path
 import forethought
 
 SOURCES = (
-    *("types.py", "config.py", "config_parts.py"),
+    *("types.py", "config*.py"),
     *("environments", "prompts", "policies", "rollouts"),
     *("targets", "losses", "training", "evaluation"),
+    *("runs/checkpoints.py", "runs/sources.py"),
 )
-"""What decides the numbers. Commands, reports, benchmarks and studies only show them."""
+"""What decides the numbers: files, folders, and patterns of names. From which checkpoint a stage
+starts is part of it. Commands, reports, benchmarks and studies only show them, and the rest of
+`runs` stores them."""
 PACKAGE = Path(forethought.__file__).parent
 
 
@@ -21,17 +24,18 @@ def code_version(package: Path = PACKAGE) -> str:
     Comments, docstrings and layout do not count: better words do not cost a day of training.
     """
     digest = hashlib.sha256()
-    for path in _files(package):
+    for path in sources(package):
         digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
         digest.update(f"{_syntax(path)}\0".encode())
     return digest.hexdigest()
 
 
-def _files(package: Path) -> list[Path]:
+def sources(package: Path = PACKAGE) -> list[Path]:
+    """The files that count."""
     found: list[Path] = []
     for name in SOURCES:
-        source = package / name
-        found += source.rglob("*.py") if source.is_dir() else [source]
+        for source in package.glob(name):
+            found += source.rglob("*.py") if source.is_dir() else [source]
     return sorted(found)
 
 

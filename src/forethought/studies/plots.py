@@ -84,14 +84,14 @@ def curves_plot(summary: Summary) -> str | None:
 
 def _curves(row: Row) -> list[Curve]:
     """One for each seed that has begun to learn from rewards."""
-    return [curve for chain in row.chains if (curve := _curve(chain)) is not None]
+    return [curve for chain in row.chains if (curve := learning_curve(chain)) is not None]
 
 
-def _curve(chain: Sequence[Cell]) -> Curve | None:
+def learning_curve(chain: Sequence[Cell]) -> Curve | None:
     """Success over the environment steps of a chain's stages, one behind the other."""
     xs: list[float] = []
     ys: list[float] = []
-    before = 0
+    before = 0.0
     for cell in chain:
         config, path = cell.config, cell.folder.metrics_path
         if isinstance(config, SFTConfig | OfflineConfig) or not path.is_file():
@@ -102,8 +102,20 @@ def _curve(chain: Sequence[Cell]) -> Curve | None:
             per_step = config.rollout.steps_per_iteration
             xs += (before + metrics.environment_steps(series.steps, per_step=per_step)).tolist()
             ys += series.values.tolist()
-        before += cell.steps
+        before = max([before + cell.steps, *xs[-1:]])  # DPO's rounds end some steps late
     return Curve(np.array(xs), trend(np.array(ys))) if xs else None
+
+
+def mean_curve(curves: Sequence[Curve]) -> Curve:
+    """The mean of some curves where all of them have begun and none has ended.
+
+    It has a point wherever one of them has; the others are there what the line between their
+    neighbouring points is. Seeds that play whole episodes never meet at the same step.
+    """
+    first, last = max(curve.x[0] for curve in curves), min(curve.x[-1] for curve in curves)
+    every = np.unique(np.concatenate([curve.x for curve in curves]))
+    x = every[(every >= first) & (every <= last)]
+    return Curve(x, np.mean([np.interp(x, curve.x, curve.y) for curve in curves], axis=0))
 
 
 def _plot_stage(axes: Axes, position: int, stage: StageSummary, colour: str) -> None:
@@ -143,9 +155,8 @@ def _plot_level(axes: Axes, rate: float | None, label: str) -> None:
 def _plot_row(axes: Axes, name: str, curves: Sequence[Curve], look: _Look) -> None:
     for curve in curves:
         axes.plot(curve.x, curve.y, color=look.colour, linewidth=0.8, alpha=0.45)
-    common = sorted(set[float].intersection(*(set(curve.x.tolist()) for curve in curves)))
-    means = [np.mean([curve.y[curve.x == x][0] for curve in curves]) for x in common]
-    axes.plot(common, means, color=look.colour, linestyle=look.line, linewidth=2.0, label=name)
+    mean = mean_curve(curves)
+    axes.plot(mean.x, mean.y, color=look.colour, linestyle=look.line, linewidth=2.0, label=name)
 
 
 def _look_of(row: str, summary: Summary) -> _Look:

@@ -1,8 +1,9 @@
 """Two answers to one question, of which one went better."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from itertools import product
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush, merge
+from itertools import chain, groupby, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -87,34 +88,70 @@ def make_pairs(
         by_question[candidate.question].append(candidate)
     pairs: list[Pair] = []
     for asked in by_question.values():
-        answers = _distinct(asked)
-        found = [
-            Pair(winner, loser)
-            for winner, loser in product(answers, answers)
-            if winner.score > loser.score + margin
-            and winner.step.action.action != loser.step.action.action
-            and not winner.step.action.was_randomised
-        ]
-        pairs += _furthest_apart(found, most_per_state)
+        pairs += _furthest_apart(_distinct(asked), margin, most_per_state)
     return pairs
 
 
-def _furthest_apart(pairs: Sequence[Pair], most: int) -> list[Pair]:
+def _furthest_apart(answers: Sequence[Candidate], margin: float, most: int) -> list[Pair]:
     """Of pairs equally far apart, those whose answers are in the fewest pairs so far: lest one
     winner meet all the losers; then those that were met first."""
-    remaining, chosen, uses = list(pairs), list[Pair](), Counter[int]()
-    while remaining and len(chosen) < most:
-        best = min(
-            range(len(remaining)),
-            key=lambda i: (
-                -remaining[i].margin,
-                uses[id(remaining[i].winner.step)] + uses[id(remaining[i].loser.step)],
-            ),
-        )
-        pair = remaining.pop(best)
-        uses.update([id(pair.winner.step), id(pair.loser.step)])
-        chosen.append(pair)
+    places = {id(answer.step): place for place, answer in enumerate(answers)}
+    chosen, uses = list[Pair](), Counter[int]()
+
+    def rank(pair: Pair) -> tuple[int, int, int]:
+        winner, loser = id(pair.winner.step), id(pair.loser.step)
+        return uses[winner] + uses[loser], places[winner], places[loser]
+
+    for _, equals in groupby(_falling(answers, margin, most), key=lambda pair: pair.margin):
+        waiting = [(rank(pair), pair) for pair in equals]
+        heapify(waiting)
+        while waiting and len(chosen) < most:
+            known, pair = heappop(waiting)
+            if rank(pair) > known:  # One of its answers was chosen since.
+                heappush(waiting, (rank(pair), pair))
+                continue
+            uses.update([id(pair.winner.step), id(pair.loser.step)])
+            chosen.append(pair)
+        if len(chosen) == most:
+            break
     return chosen
+
+
+def _falling(answers: Sequence[Candidate], margin: float, most: int) -> Iterator[Pair]:
+    """The pairs that may be among so many, furthest apart first, each made when it is asked for."""
+    able = [answer for answer in answers if not answer.step.action.was_randomised]
+    losers = sorted(_first_of_equals(answers, most), key=lambda answer: answer.score)
+    # Neighbours of one action are passed over at once by those who did the same.
+    runs = [(action, list(run)) for action, run in groupby(losers, key=_action)]
+
+    def beaten_by(winner: Candidate) -> Iterator[Pair]:
+        others = chain.from_iterable(run for action, run in runs if action != _action(winner))
+        worse = takewhile(lambda loser: winner.score > loser.score + margin, others)
+        return (Pair(winner, loser) for loser in worse)
+
+    return merge(*map(beaten_by, _first_of_equals(able, most)), key=lambda pair: -pair.margin)
+
+
+def _first_of_equals(answers: Sequence[Candidate], most: int) -> list[Candidate]:
+    """Of equally good answers, those that can be in one of so many pairs.
+
+    One that is in no pair yet goes before those that come after it, unless the other side did
+    the same as it. Before the last pair fewer than `most` are in a pair; so `most` of each
+    action are enough, and `most` more than can have the other side's.
+    """
+    kept: list[Candidate] = []
+    of_score, of_action = Counter[float](), Counter[tuple[float, str]]()
+    for answer in answers:
+        score, action = answer.score, _action(answer)
+        if of_score[score] < 2 * most and of_action[score, action] < most:
+            of_score[score] += 1
+            of_action[score, action] += 1
+            kept.append(answer)
+    return kept
+
+
+def _action(answer: Candidate) -> str:
+    return answer.step.action.action
 
 
 def _distinct(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -50,8 +50,8 @@ def load_offline(
         on_episode: called after every episode, for a progress bar.
 
     Raises:
-        ConfigError: no step, equal returns, a return outside the reward map, or an answer
-            that is no legal action where the action set is that.
+        ConfigError: no step whose outcome is known, equal returns, a return outside the reward
+            map, or an answer that is no legal action where the action set is that.
         StorageError: a shard is refused.
     """
     path = Path(config.data)
@@ -69,6 +69,7 @@ def load_offline(
         episodes.append(episode)
         if on_episode is not None:
             on_episode()
+    _require_known(episodes, lambda one: one.known_actions > 0, config.data)
     dummy = find_dummy(episodes, policy.encoder) if config.leftover == "dummy" else None
     return OfflineData(episodes, maps, dummy)
 
@@ -95,12 +96,18 @@ def load_episodes(
         episodes.append(to_episode(trajectory, policy))
         if on_episode is not None:
             on_episode()
+    _require_known(episodes, is_known, data)
+    return episodes
+
+
+def _require_known(
+    episodes: Sequence[Episode], is_known: Callable[[Episode], bool], data: str
+) -> None:
     if not any(is_known(episode) for episode in episodes):
         raise ConfigError(
             f"data: {data} holds no step whose outcome is known — expected episodes that "
             "came to their end"
         )
-    return episodes
 
 
 def stored(path: Path) -> Iterator[Trajectory]:

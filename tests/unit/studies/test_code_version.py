@@ -1,12 +1,14 @@
 """The version of the code: what results depend on, and nothing else."""
 
+import ast
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from forethought.studies.code_version import PACKAGE, SOURCES, code_version
+from forethought.studies.code_version import PACKAGE, SOURCES, code_version, sources
 
 
 @pytest.fixture
@@ -19,7 +21,27 @@ def test_a_copy_is_the_same(package: Path) -> None:
 
 
 def test_all_sources_are_there() -> None:
-    assert [name for name in SOURCES if not (PACKAGE / name).exists()] == []
+    assert [name for name in SOURCES if not any(PACKAGE.glob(name))] == []
+
+
+STORING = {"durable.py", "runs/metrics.py", "runs/pairs.py", "runs/run_folder.py"}
+"""What puts numbers on the disk and reads them back equal, or fails."""
+
+
+def test_nothing_that_counts_is_made_by_what_does_not() -> None:
+    counted = {path.relative_to(PACKAGE).as_posix() for path in sources()}
+    used = {name for path in sources() for name in imported_by(path)}
+    assert used - counted - STORING == {"errors.py"}
+
+
+def imported_by(path: Path) -> Iterator[str]:
+    """The package's own files that a source names, below the package."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            for name in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
+                file = name.removeprefix("forethought.").replace(".", "/") + ".py"
+                if name.startswith("forethought.") and (PACKAGE / file).is_file():
+                    yield file
 
 
 class Rewording(NamedTuple):
@@ -45,6 +67,14 @@ def reword(package: Path, change: Rewording) -> None:
             Rewording("config.py", "gamma: float = 0.9", "gamma: float = 0.8"), id="default"
         ),
         pytest.param(
+            Rewording("config_q_sft.py", "gamma: float = 1.0", "gamma: float = 0.9"),
+            id="default of another algorithm",
+        ),
+        pytest.param(
+            Rewording("runs/checkpoints.py", "checkpoints[-1]", "checkpoints[0]"),
+            id="from which checkpoint a stage starts",
+        ),
+        pytest.param(
             Rewording("prompts/plain.py", "Answer as", "Reply as"), id="a prompt's wording"
         ),
     ],
@@ -62,7 +92,9 @@ def test_a_file_that_is_new_gone_or_renamed_counts(package: Path) -> None:
     versions.append(code_version(package))
     (package / "losses/other.py").unlink()
     versions.append(code_version(package))
-    assert len(set(versions)) == 4
+    (package / "config_new.py").write_text("x = 1", encoding="utf-8")
+    versions.append(code_version(package))
+    assert len(set(versions)) == 5
 
 
 @pytest.mark.parametrize(

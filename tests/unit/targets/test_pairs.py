@@ -1,10 +1,13 @@
 """Who is compared with whom, and who wins."""
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 import pytest
 
+from forethought.targets import pairs as pairs_module
 from forethought.targets.pairs import Candidate, Pair, candidates_of, make_pairs
 from tests.unit.targets.builders import Did, trajectory
 
@@ -84,6 +87,66 @@ def test_equal_pairs_are_spread_over_the_answers() -> None:
     candidates = asked((A, 1.0), (B, 1.0), (C, 0.0), (D, 0.0))
     pairs = make_pairs(candidates, margin=0.0, most_per_state=2)
     assert names(pairs) == [("a", "c"), ("b", "d")]
+
+
+def plainly(candidates: Sequence[Candidate], margin: float, most: int) -> list[Pair]:
+    """All pairs of different answers to one question, and from them the best, one by one."""
+    left = [
+        Pair(winner, loser)
+        for winner, loser in product(candidates, candidates)
+        if winner.score > loser.score + margin
+        and winner.step.action.action != loser.step.action.action
+        and not winner.step.action.was_randomised
+    ]
+    chosen, uses = list[Pair](), Counter[int]()
+    while left and len(chosen) < most:
+        used = [uses[id(pair.winner)] + uses[id(pair.loser)] for pair in left]
+        best = min(range(len(left)), key=lambda n: (-left[n].margin, used[n]))
+        chosen.append(left.pop(best))
+        uses.update([id(chosen[-1].winner), id(chosen[-1].loser)])
+    return chosen
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        pytest.param((0.0, 1.0), id="won or lost"),
+        pytest.param((0.0, 1.0, 2.0, 3.0, 4.0), id="as far apart in several ways"),
+        pytest.param((0.0, 3e-17, 6e-17, 0.5, 1.0 - 1e-16, 1.0), id="rounded to as far apart"),
+    ],
+)
+@pytest.mark.parametrize("margin", [0.0, 1.0])
+def test_the_same_as_from_all_pairs(scores: tuple[float, ...], margin: float) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        did = [
+            Did("abcdef"[rng.integers(rng.integers(1, 7))], answer=f"{n}", was_randomised=drawn)
+            for n, drawn in enumerate((rng.random(rng.integers(1, 24)) < 0.2).tolist())
+        ]
+        asked_once = asked(*((one, float(rng.choice(scores))) for one in did))
+        most = int(rng.integers(1, 7))
+        made = make_pairs(asked_once, margin=margin, most_per_state=most)
+        expected = plainly(asked_once, margin, most)
+        assert [answers(pair) for pair in made] == [answers(pair) for pair in expected]
+
+
+def answers(pair: Pair) -> tuple[str, str]:
+    return pair.winner.step.completion.text, pair.loser.step.completion.text
+
+
+@pytest.mark.parametrize("scores", [2, 600])
+def test_of_many_answers_few_pairs_are_made(scores: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 600 answers there would be 90,000 pairs and more."""
+    made: list[Pair] = []
+
+    def counted(winner: Candidate, loser: Candidate) -> Pair:
+        made.append(Pair(winner, loser))
+        return made[-1]
+
+    monkeypatch.setattr(pairs_module, "Pair", counted)
+    candidates = asked(*((Did(f"{n}"), float(n % scores)) for n in range(600)))
+    assert len(make_pairs(candidates, margin=0.0, most_per_state=4)) == 4
+    assert len(made) < 2 * 600
 
 
 def test_two_trajectories_that_meet() -> None:

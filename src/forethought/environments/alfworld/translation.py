@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import sys
+import zlib
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -121,7 +122,7 @@ def _read(path: Path) -> Translation | None:
                 for name, parameters in stored["parameters"]
             ),
         )
-    except (OSError, EOFError, ValueError, KeyError, TypeError):
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
         return None
 
 

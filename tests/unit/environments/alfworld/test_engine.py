@@ -88,6 +88,8 @@ def test_translations_are_kept_and_checked(tmp_path: Path, monkeypatch: pytest.M
     path.write_bytes(stored[: len(stored) // 2])
     assert translate(text.domain, text.problem) == first, "a torn file is made anew"
     assert gzip.decompress(path.read_bytes()) == gzip.decompress(stored)
+    path.write_bytes(stored[:10] + b"\xff" + stored[11:])  # a block of no known type
+    assert translate(text.domain, text.problem) == first, "so is one with other bytes"
     assert translate(text.domain, text.problem.replace("_T_", "_U_")) == first
     assert len(list(tmp_path.rglob("*.json.gz"))) == 2, "another problem, another file"
 

@@ -1,0 +1,40 @@
+"""Stored data from which nothing can be learned."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forethought.config_q_sft import QSFTConfig
+from forethought.errors import ConfigError
+from forethought.policies.huggingface import load_policy
+from forethought.rollouts.store import write_shard
+from forethought.rollouts.world import World
+from forethought.training.offline import load_episodes, load_offline
+from forethought.types import EnvironmentFailure
+from tests.unit.training.crossing import straight_on
+
+
+@pytest.fixture
+def crashed(crossing: World, tmp_path: Path) -> str:
+    """Data of one episode, which broke off."""
+    (walk,) = straight_on(crossing, range(1))
+    write_shard(tmp_path / "none.parquet", [replace(walk, failure=EnvironmentFailure.CRASH)])
+    return str(tmp_path / "none.parquet")
+
+
+def test_no_known_step(crashed: str, small_model: Path) -> None:
+    policy = load_policy(str(small_model), slots=1)
+    with pytest.raises(ConfigError, match=r"none\.parquet holds no step whose outcome is known"):
+        load_episodes(crashed, policy, lambda _: True)
+
+
+def test_no_known_step_and_a_range_that_is_declared(
+    crashed: str, offline: dict[str, Any], crossing: World
+) -> None:
+    """Nothing is fitted to the data, so it is not the map that refuses them."""
+    config = replace(QSFTConfig(**offline), data=crashed, lowest_return=-6.0, highest_return=0.0)
+    policy = load_policy(config.model, slots=1)
+    with pytest.raises(ConfigError, match=r"none\.parquet holds no step whose outcome is known"):
+        load_offline(config, crossing, policy)
