@@ -83,7 +83,8 @@ class Observation:
     """The state as a picture, uint8 [H, W, 3], or None in a text world."""
     admissible_actions: tuple[str, ...] | None
     """The actions open in this state where the world lists them, else None:
-    then any of the world's `actions` may be tried."""
+    then any of the world's `actions` may be tried. The tuple may know what other texts
+    mean, too (`WithMeanings`)."""
     state_key: str
     """Equal exactly when the environment is in the same state."""
     goal: str

@@ -15,7 +15,7 @@ from forethought.cli.progress import progress_bar
 from forethought.cli.settings import describe, read_settings
 from forethought.cli.tables import evaluation_table
 from forethought.config_api import ApiConfig
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.config_parts import EnvironmentConfig, PromptConfig, require
 from forethought.config_q_sft import Extraction
 from forethought.evaluation.evaluate import Evaluated, EvaluationSettings
 from forethought.evaluation.evaluate import evaluate as play_held_out
@@ -115,9 +115,16 @@ def judge(settings: Evaluate, *, keep: bool = True, scripted: ScriptedRows | Non
         scripted: chance and expert as they have played before, if they have.
 
     Raises:
-        ForethoughtError: a model, world or option that is not there; a full disk.
+        ForethoughtError: a model, world or option that is not there; answers held to actions
+            of a model that cannot be; a full disk.
     """
     source = find_source(settings.run)
+    require(
+        not (source.is_api and settings.evaluation.hold_actions),
+        "hold_actions",
+        True,
+        f"False for {settings.run}, whose tokens are drawn elsewhere",
+    )
     folder = _results_folder(source, settings) if keep else None
     with nullcontext() if folder is None else folder.lock():
         evaluated = _play(source, settings, scripted)

@@ -1,7 +1,9 @@
 """Who plays the episodes of a collection: an expert, chance, a data policy, or a model."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from forethought.cli.api import close_api
 from forethought.cli.libraries import load_quietly
@@ -12,9 +14,9 @@ from forethought.environments.contract import WithDataPolicy
 from forethought.errors import ConfigError
 from forethought.policies.remembering import RememberingPolicy
 from forethought.rollouts.collector import AnswerSettings, Collector
-from forethought.rollouts.scripted import data_answer, expert_answer, play, random_answer
+from forethought.rollouts.scripted import DataAnswer, expert_answer, play, random_answer
 from forethought.rollouts.seeding import Split, answer_seed, episode_seed
-from forethought.rollouts.world import open_world
+from forethought.rollouts.world import World, open_world
 from forethought.types import Trajectory
 
 _DATA = "data"
@@ -49,20 +51,15 @@ def scripted_player(
     if policy not in ("expert", "random"):
         return _data_player(policy, environment, prompt, seed=seed)
     world = open_world(environment, prompt, default_image_size=None)
-    instance = world.factory()
 
     def play_all(episodes: Sequence[int], advance: Advance) -> list[Trajectory]:
         # Chance is drawn anew for every file, so that one can be played without the others.
         randomness = answer_seed(seed, episodes[0], 0)
         answer = expert_answer(prompt.format) if policy == "expert" else random_answer(randomness)
         seeds = (episode_seed(Split.DEMONSTRATION, seed, number) for number in episodes)
-        trajectories: list[Trajectory] = []
-        for trajectory in play(world.id, instance, world.prompter, answer, seeds):
-            trajectories.append(trajectory)
-            advance()
-        return trajectories
+        return _counted(play(world.id, world.factory, world.prompter, answer, seeds), advance)
 
-    return Player(policy, play_all, instance.close)
+    return Player(policy, play_all, _nothing_to_close)
 
 
 def _data_player(
@@ -70,23 +67,48 @@ def _data_player(
 ) -> Player:
     """Each episode's draws depend on its number alone, not on the file that it is in."""
     world = open_world(environment, prompt, default_image_size=None)
-    instance = world.factory()
-    if not isinstance(instance, WithDataPolicy):
-        raise ConfigError(f"policy is {policy!r} — {world.id} has none: expert or random")
-    skill = _skill(policy, default=instance.data_skill)
-    data_answer(instance, skill, prompt.format, seed=seed)  # refuses a wrong skill at once
-    teacher = instance
+    skill = _checked_skill(policy, world)
 
     def play_all(episodes: Sequence[int], advance: Advance) -> list[Trajectory]:
-        trajectories: list[Trajectory] = []
-        for number in episodes:
-            answer = data_answer(teacher, skill, prompt.format, seed=answer_seed(seed, number, 0))
-            seeds = (episode_seed(Split.DEMONSTRATION, seed, number),)
-            trajectories += play(world.id, instance, world.prompter, answer, seeds)
-            advance()
-        return trajectories
+        answer = DataAnswer(skill, prompt.format)
 
-    return Player(f"{_DATA}:{skill:g}", play_all, instance.close)
+        def seeds() -> Iterator[int]:
+            for number in episodes:
+                answer.begin(answer_seed(seed, number, 0))
+                yield episode_seed(Split.DEMONSTRATION, seed, number)
+
+        return _counted(play(world.id, world.factory, world.prompter, answer, seeds()), advance)
+
+    return Player(f"{_DATA}:{skill:g}", play_all, _nothing_to_close)
+
+
+def _counted(played: Iterable[Trajectory], advance: Advance) -> list[Trajectory]:
+    trajectories: list[Trajectory] = []
+    for trajectory in played:
+        trajectories.append(trajectory)
+        advance()
+    return trajectories
+
+
+def _nothing_to_close() -> None:
+    """Scripted play closes its world itself."""
+
+
+def _checked_skill(policy: str, world: World) -> float:
+    """Of the world's data policy, which has it.
+
+    Raises:
+        ConfigError: the world has none, or none with this skill.
+    """
+    instance = world.factory()
+    try:
+        if not isinstance(instance, WithDataPolicy):
+            raise ConfigError(f"policy is {policy!r} — {world.id} has none: expert or random")
+        skill = _skill(policy, default=instance.data_skill)
+        instance.data_policy(skill, np.random.Generator(np.random.Philox(key=0)))
+        return skill
+    finally:
+        instance.close()
 
 
 def _skill(policy: str, *, default: float) -> float:

@@ -22,11 +22,13 @@ from forethought.config_cnn import CNNConfig
 from forethought.config_dpo import DPOConfig
 from forethought.config_file import AnyConfig
 from forethought.config_ilql import ILQLConfig
+from forethought.config_parts import PromptConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError, UnknownNameError
-from forethought.evaluation.evaluate import EvaluationSettings
+from forethought.evaluation.evaluate import EvaluationSettings, require_different
 from forethought.evaluation.results import Evaluation
 from forethought.evaluation.scripted_rows import ScriptedRows
+from forethought.rollouts.world import open_world
 from forethought.studies.cells import Plan, plan_study
 from forethought.studies.code_version import code_version
 from forethought.studies.config import load_study
@@ -99,6 +101,7 @@ def _run(plan: Plan, results: Path, only: Sequence[str]) -> list[Outcome]:
         _forget_last_cell()
         if existing == "refuse":
             check(config)
+            _require_different(config, plan)
         if isinstance(config, SFTConfig):
             return sft.train_sft(config, existing=existing)
         if isinstance(config, QSFTConfig):
@@ -128,6 +131,16 @@ def _forget_last_cell() -> None:
 
     AcceleratorState._reset_state(reset_partial_state=True)  # pyright: ignore[reportPrivateUsage]
     gc.collect()
+
+
+def _require_different(config: AnyConfig, plan: Plan) -> None:
+    """Refuses, before a cell is trained, more episodes than there are to judge it on."""
+    own = config.environment
+    for options in (own.options, *(judging.applied(own.options) for judging in plan.also_judged)):
+        variant = replace(own, options=options)
+        require_different(
+            open_world(variant, PromptConfig(), default_image_size=None), plan.episodes
+        )
 
 
 def _judge(scripted: ScriptedRows, config: AnyConfig, settings: EvaluationSettings) -> Evaluation:

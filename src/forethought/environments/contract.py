@@ -91,6 +91,27 @@ class Environment(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class WithMeanings(Protocol):
+    """What a tuple of admissible actions offers besides, if the world takes other texts for one
+    of them, too: such an answer is that action, not an invalid one."""
+
+    def meant_by(self, text: str) -> str | None:
+        """The listed action that a text stands for; None: none of them."""
+        ...
+
+
+@runtime_checkable
+class WithHeldOutEpisodes(Protocol):
+    """What a world offers besides, if it has only so many different held-out episodes: the seeds
+    behind them play the same ones again."""
+
+    @property
+    def held_out_episodes(self) -> int:
+        """How many there are."""
+        ...
+
+
 DataPlayer = Callable[[], Advice]
 """Answers in the world's present state; one for each episode."""
 

@@ -86,8 +86,7 @@ class SlotHost:
             return self._answer(self._environment, slot, command, started)
         except Exception as error:
             self.close()
-            message = f"{type(error).__name__}: {error}".splitlines()[0]
-            return Failed(slot, failure_of(error), message)
+            return failed(slot, error)
 
     def close(self) -> None:
         """Lets the instance go; what it raises on leaving concerns nobody."""
@@ -123,6 +122,12 @@ class SlotHost:
             measures=environment.measures(),
             duration_s=perf_counter() - started,
         )
+
+
+def failed(slot: int, error: Exception) -> Failed:
+    """What came of a command when a world raised an exception."""
+    message = f"{type(error).__name__}: {error}".splitlines()[0]
+    return Failed(slot, failure_of(error), message)
 
 
 def failure_of(error: Exception) -> EnvironmentFailure:

@@ -20,7 +20,8 @@ class EvaluationSettings:
     """How a policy is judged."""
 
     episodes: int = 500
-    """Held-out episodes; their seeds are the same for every policy, and never trained on."""
+    """Held-out episodes; their seeds are the same for every policy, and never trained on. No more
+    than the world has different ones (ALFWorld: one for each game of the split)."""
 
     temperature: float = 0.0
     """0 takes the most likely token; above 0 samples."""
@@ -42,6 +43,7 @@ class EvaluationSettings:
         require(self.temperature >= 0, "temperature", self.temperature, "0 or more")
         require(self.max_new_tokens >= 1, "max_new_tokens", self.max_new_tokens, "1 or more")
         require(self.slots >= 1, "slots", self.slots, "1 or more")
+        require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
 
 
 class Evaluated(NamedTuple):
@@ -88,6 +90,21 @@ def evaluate(
     return Evaluated(evaluation, trajectories)
 
 
+def require_different(world: World, episodes: int) -> None:
+    """Refuses to count an episode twice: intervals would be narrower than what is known.
+
+    Raises:
+        ConfigError: the world has fewer different held-out episodes.
+    """
+    most = world.held_out_episodes
+    require(
+        most is None or episodes <= most,
+        "episodes",
+        episodes,
+        f"{most} at most: {world.id} has no more different held-out ones",
+    )
+
+
 def play_policy(
     policy: Policy,
     world: World,
@@ -101,7 +118,12 @@ def play_policy(
 
     Args:
         split: whose seeds: the held-out ones, or others on which a setting may be chosen.
+
+    Raises:
+        ConfigError: the world has fewer different held-out episodes.
     """
+    if split is Split.EVALUATION:
+        require_different(world, settings.episodes)
     slots = min(settings.slots, settings.episodes)
     with world.runner(slots, workers) as runner:
         collector = Collector(

@@ -50,9 +50,5 @@ def row_of(name: str, trajectories: list[Trajectory]) -> EvaluationRow:
 
 
 def _played(name: str, world: World, episodes: int, answer: Answer) -> EvaluationRow:
-    environment = world.factory()
     seeds = (episode_seed(Split.EVALUATION, 0, index) for index in range(episodes))
-    try:
-        return row_of(name, list(play(world.id, environment, world.prompter, answer, seeds)))
-    finally:
-        environment.close()
+    return row_of(name, list(play(world.id, world.factory, world.prompter, answer, seeds)))

@@ -7,6 +7,7 @@ from queue import Empty, SimpleQueue
 import numpy as np
 
 from forethought.config_api import ApiConfig
+from forethought.errors import PolicyError
 from forethought.policies.api_http import Endpoint
 from forethought.policies.api_sender import RealClock, Sender, Usage
 from forethought.policies.chat_protocol import ChatRequest
@@ -51,6 +52,15 @@ class ApiPolicy:
         return Prompt(tuple(messages), ())
 
     def submit(self, request: GenerationRequest) -> None:
+        """
+        Raises:
+            PolicyError: the answer is to be held to actions.
+        """
+        if request.choices is not None:
+            raise PolicyError(
+                f"{PREFIX}{self._model} cannot be held to actions, for its tokens are drawn "
+                "elsewhere — leave hold_actions out"
+            )
         self._pending += 1
         if request.max_new_tokens == 0:  # The value alone is wanted, and there is no critic.
             self._answered.put(_result(request, "", FinishReason.LENGTH))

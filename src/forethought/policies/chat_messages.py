@@ -12,7 +12,7 @@ import PIL.Image
 from forethought.types import Image, Message, Role
 
 _MOST_PIXELS = 4096 * 4096
-"""Of one picture: a small file can unfold to one that fills the memory."""
+"""Of all pictures of a request: small files can unfold to pictures that fill the memory."""
 
 _ROLES: dict[str, Role] = {
     "system": "system",
@@ -37,14 +37,18 @@ def read_messages(value: object) -> tuple[Message, ...]:
 
     Raises:
         ProtocolError: anything else, or a picture that is not held in the message itself:
-            addresses are never opened.
+            addresses are never opened; or more pixels than a request may have.
     """
     if not isinstance(value, list) or not value:
         raise ProtocolError(f"messages is {_shown(value)} — expected a list of at least one")
-    return tuple(
-        _read_message(item, f"messages[{index}]")
-        for index, item in enumerate(cast(list[object], value))
-    )
+    messages: list[Message] = []
+    room = _MOST_PIXELS
+    for index, item in enumerate(cast(list[object], value)):
+        message = _read_message(item, f"messages[{index}]", room)
+        messages.append(message)
+        if message.image is not None:
+            room -= message.image.shape[0] * message.image.shape[1]
+    return tuple(messages)
 
 
 def write_messages(messages: Sequence[Message]) -> list[Any]:
@@ -52,7 +56,11 @@ def write_messages(messages: Sequence[Message]) -> list[Any]:
     return [{"role": message.role, "content": _write_content(message)} for message in messages]
 
 
-def _read_message(value: object, where: str) -> Message:
+def _read_message(value: object, where: str, room: int) -> Message:
+    """
+    Args:
+        room: pixels that its picture may have.
+    """
     if not isinstance(value, dict):
         raise ProtocolError(f"{where} is {_shown(value)} — expected an object")
     message = cast(dict[str, object], value)
@@ -67,24 +75,24 @@ def _read_message(value: object, where: str) -> Message:
     texts: list[str] = []
     images: list[Image] = []
     for number, part in enumerate(cast(list[object], content)):
-        _read_part(part, f"{where}.content[{number}]", texts, images)
-    if len(images) > 1:
-        raise ProtocolError(f"{where} has {len(images)} pictures — expected one at most")
+        _read_part(part, f"{where}.content[{number}]", texts, images, room)
     return Message(_ROLES[role], "\n".join(texts), images[0] if images else None)
 
 
-def _read_part(part: object, where: str, texts: list[str], images: list[Image]) -> None:
+def _read_part(part: object, where: str, texts: list[str], images: list[Image], room: int) -> None:
     fields = cast(dict[str, object], part) if isinstance(part, dict) else {}
     kind, text, picture = fields.get("type"), fields.get("text"), fields.get("image_url")
     if kind == "text" and isinstance(text, str):
         texts.append(_whole(text, where))
     elif kind == "image_url" and isinstance(picture, dict):
-        images.append(_read_image(cast(dict[str, object], picture).get("url"), where))
+        if images:
+            raise ProtocolError(f"{where} is a second picture — expected one at most in a message")
+        images.append(_read_image(cast(dict[str, object], picture).get("url"), where, room))
     else:
         raise ProtocolError(f"{where} is {_shown(part)} — expected a text or an image_url")
 
 
-def _read_image(url: object, where: str) -> Image:
+def _read_image(url: object, where: str, room: int) -> Image:
     start, comma, data = url.partition(",") if isinstance(url, str) else ("", "", "")
     if not comma or not start.startswith("data:image/") or not start.endswith(";base64"):
         raise ProtocolError(
@@ -93,10 +101,11 @@ def _read_image(url: object, where: str) -> Image:
     try:
         file = BytesIO(base64.b64decode(data, validate=True))
         with PIL.Image.open(file, formats=["PNG", "JPEG"]) as picture:
-            if picture.width * picture.height > _MOST_PIXELS:
+            if picture.width * picture.height > room:
                 size = f"{picture.width} x {picture.height}"
                 raise ProtocolError(
-                    f"{where}: got {size} pixels, expected {_MOST_PIXELS:,} at most"
+                    f"{where}: got {size} pixels, expected {room:,} more at most — "
+                    f"a request may have {_MOST_PIXELS:,}"
                 )
             return np.array(picture.convert("RGB"), dtype=np.uint8)
     except ProtocolError:

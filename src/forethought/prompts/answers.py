@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Collection
 
 from forethought.config_parts import AnswerFormat
-from forethought.environments.contract import Advice
+from forethought.environments.contract import Advice, WithMeanings
 from forethought.types import Completion, ParsedAction, ParseFailure, Span
 
 # The value may hold escaped quotes; an unescaped one ends it. Every alternative consumes
@@ -28,7 +28,8 @@ def parse_answer(completion: Completion, actions: Collection[str] | None) -> Par
 
     The last `"action": "..."` counts, as in JSON, where a later key overrides an earlier
     one. An action is valid only if it equals a known one exactly; RL4VLM's search for a
-    known action anywhere in the text turns "go to cabinet 12" into "go to cabinet 1".
+    known action anywhere in the text turns "go to cabinet 12" into "go to cabinet 1". Where
+    the world itself says what a text means (`WithMeanings`), it is that action.
 
     Args:
         completion: text with the offset of each of its tokens.
@@ -42,6 +43,8 @@ def parse_answer(completion: Completion, actions: Collection[str] | None) -> Par
         return _parsed(completion, "", ParseFailure.NO_ACTION, split)
     match = matches[-1]
     action = _unescape(match.group(1)).strip()
+    if isinstance(actions, WithMeanings):
+        action = actions.meant_by(action) or action
     known = actions is None or action in actions
     failure = None if known else ParseFailure.UNKNOWN_ACTION
     return _parsed(completion, action, failure, _token_at(completion, match.start()))
@@ -70,8 +73,10 @@ def _token_at(completion: Completion, quote: int) -> int:
 
 
 def _unescape(value: str) -> str:
+    """JSON's escapes read; half a surrogate pair, which no tokenizer takes, becomes U+FFFD."""
     try:
         decoded: object = json.loads(f'"{value}"', strict=False)
     except ValueError:
         return value
-    return decoded if isinstance(decoded, str) else value
+    whole = decoded if isinstance(decoded, str) else value
+    return whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

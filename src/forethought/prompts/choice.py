@@ -1,5 +1,7 @@
 """Which wording belongs to which world."""
 
+from collections.abc import Collection
+
 from forethought.config_parts import AnswerFormat, require
 from forethought.prompts.alfworld import ALFWorldPrompter
 from forethought.prompts.alfworld_memory import alfworld_memory
@@ -40,15 +42,21 @@ def make_prompter(
     return PlainPrompter(actions, answer_format)
 
 
-def find_memory(world: str) -> Memory:
+def find_memory(world: str, options: Collection[tuple[str, object]] = ()) -> Memory:
     """The summary that a world makes of an episode.
 
+    Args:
+        options: of the world, name and value.
+
     Raises:
-        ConfigError: it makes none.
+        ConfigError: it makes none, or none with these options.
     """
     memory = MEMORIES.get(world)
     known = ", ".join(sorted(MEMORIES)) or "none has one yet"
     expected = f"none or last_k for {world}; worlds with a memory: {known}"
     require(memory is not None, "prompt.history", "memory", expected)
+    # Where nothing is said, the summary of it would say that nothing is held.
+    expected = "none or last_k with view=picture, which has no text to sum up; view=both has"
+    require(("view", "picture") not in options, "prompt.history", "memory", expected)
     assert memory is not None
     return memory

@@ -255,7 +255,7 @@ class Collector:
         if isinstance(reply, Failed):
             self._on_failure(slot, reply, plan)
         elif slot.is_replaying:
-            slot.is_replaying = False
+            slot.is_replaying, slot.observation = False, reply.observation
             if slot.asked is not None:
                 self._tell(slot, Act(slot.asked.action.action))  # what had failed, once more
             elif slot.ahead:

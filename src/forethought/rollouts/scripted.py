@@ -1,13 +1,19 @@
 """Episodes played without a model: by the world's own expert, or at random."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from time import perf_counter
 
 import numpy as np
 
 from forethought.config_parts import AnswerFormat
-from forethought.environments.contract import Advice, Environment, WithDataPolicy
-from forethought.environments.slots import failure_of
+from forethought.environments.contract import (
+    Advice,
+    DataPlayer,
+    Environment,
+    WithDataPolicy,
+)
+from forethought.environments.slots import Factory, Failed, failed
 from forethought.errors import EnvironmentUnusableError
 from forethought.prompts.answers import parse_answer, write_answer
 from forethought.prompts.contract import Past, Prompter
@@ -58,71 +64,159 @@ def random_answer(seed: int) -> Answer:
     return answer
 
 
-def data_answer(
-    world: WithDataPolicy, skill: float, answer_format: AnswerFormat, *, seed: int
-) -> Answer:
-    """Answers one episode of this instance as the world's data policy does.
+class DataAnswer:
+    """Answers as the world's data policy does, with draws of their own for every episode."""
 
-    Args:
-        seed: of the episode's draws; another episode takes another one.
+    def __init__(self, skill: float, answer_format: AnswerFormat) -> None:
+        self._skill = skill
+        self._format: AnswerFormat = answer_format
+        self._seed = 0
+        self._environment: Environment | None = None
+        self._player: DataPlayer | None = None
 
-    Raises:
-        ConfigError: a skill that the world's data policy does not have.
-    """
-    player = world.data_policy(skill, np.random.Generator(np.random.Philox(key=seed)))
-    return lambda environment, observation: write_answer(player(), answer_format)
+    def begin(self, seed: int) -> None:
+        """The next answer is the first of an episode, whose draws are those of the seed."""
+        self._seed, self._environment = seed, None
+
+    def __call__(self, environment: Environment, observation: Observation) -> str:
+        """The text of the next answer.
+
+        Raises:
+            ConfigError: the world's data policy has no such skill.
+        """
+        if environment is not self._environment or self._player is None:
+            assert isinstance(environment, WithDataPolicy)
+            randomness = np.random.Generator(np.random.Philox(key=self._seed))
+            self._player = environment.data_policy(self._skill, randomness)
+            self._environment = environment
+        return write_answer(self._player(), self._format)
 
 
 def play(
     environment_id: str,
-    environment: Environment,
+    environment: Environment | Factory,
     prompter: Prompter,
     answer: Answer,
     seeds: Iterable[int],
 ) -> Iterator[Trajectory]:
     """Plays whole episodes, one after the other.
 
-    An episode that the world gives up is a failure without steps, and the next one begins.
+    When the world raises an exception, a fresh instance gets one try at the same place, by
+    repeating the answers. Then the episode is a failure without steps, and the next one begins.
+
+    Args:
+        environment: what builds the world; or an instance, which begins anew in place of a
+            fresh one.
 
     Raises:
-        EnvironmentUnusableError: the world gave up `MAX_FAILURES` episodes in a row, and
+        EnvironmentUnusableError: the world failed in `MAX_FAILURES` episodes in a row, and in
             one more.
     """
-    failures = 0
-    for seed in seeds:
-        try:
-            trajectory = _episode(environment_id, environment, prompter, answer, seed)
-        except EnvironmentUnusableError as error:
-            failures += 1
-            if failures > MAX_FAILURES:
-                raise EnvironmentUnusableError(
-                    f"{environment_id}: {failures} episodes in a row could not be played; "
-                    f"the last one: {error}"
-                ) from error
-            trajectory = _given_up(environment_id, seed, failure_of(error))
-        else:
-            failures = 0
-        yield trajectory
+    host, told, failures = _Host(environment), with_history(prompter), 0
+    try:
+        for seed in seeds:
+            said: list[str] = []
+            outcome = _attempt(environment_id, host, told, answer, seed, said)
+            if isinstance(outcome, Failed):
+                outcome = _attempt(environment_id, host, told, answer, seed, said)
+            if isinstance(outcome, Failed):
+                failures += 1
+                if failures > MAX_FAILURES:
+                    raise EnvironmentUnusableError(
+                        f"{environment_id}: {failures} episodes in a row could not be played; "
+                        f"the last one: {outcome.failure}: {outcome.message}"
+                    )
+                yield _given_up(environment_id, seed, outcome.failure)
+            else:
+                failures = 0
+                yield outcome
+    finally:
+        host.close()
+
+
+class _Host:
+    """The instance that is played on."""
+
+    def __init__(self, environment: Environment | Factory) -> None:
+        self._factory = environment if callable(environment) else None
+        self._environment = environment() if callable(environment) else environment
+
+    def environment(self) -> Environment:
+        """A fresh one where the last one was closed."""
+        if self._environment is None:
+            assert self._factory is not None
+            self._environment = self._factory()
+        return self._environment
+
+    def close(self) -> None:
+        """Lets go of what was built here; what it raises on leaving concerns nobody."""
+        if self._factory is not None and self._environment is not None:
+            environment, self._environment = self._environment, None
+            with suppress(Exception):
+                environment.close()
+
+
+class _WorldError(Exception):
+    """What a world raised. All other exceptions are bugs, and pass through."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+@contextmanager
+def _in_the_world() -> Generator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise _WorldError(error) from error
+
+
+def _attempt(
+    environment_id: str,
+    host: _Host,
+    prompter: HistoryPrompter,
+    answer: Answer,
+    seed: int,
+    said: list[str],
+) -> Trajectory | Failed:
+    try:
+        with _in_the_world():
+            environment = host.environment()
+        return _episode(environment_id, environment, prompter, answer, seed, said)
+    except _WorldError as error:
+        host.close()
+        return failed(0, error.cause)
 
 
 def _episode(
     environment_id: str,
     environment: Environment,
-    prompter: Prompter,
+    prompter: HistoryPrompter,
     answer: Answer,
     seed: int,
+    said: list[str],
 ) -> Trajectory:
-    told = with_history(prompter)
-    observation = environment.restart(seed)
+    """
+    Args:
+        said: the answers so far, which are repeated before others are asked for; those are added.
+    """
+    with _in_the_world():
+        observation = environment.restart(seed)
     steps: list[Step] = []
     past: list[Past] = []
     while not steps or not (steps[-1].terminated or steps[-1].truncated):
-        text = answer(environment, observation)
-        step = _step(environment, told, observation, past, text)
+        if len(said) == len(steps):
+            with _in_the_world():
+                said.append(answer(environment, observation))
+        step = _step(environment, prompter, observation, past, said[len(steps)])
         steps.append(step)
         choices = observation.admissible_actions or environment.actions
         past.append(behind(observation, step.action.action, choices))
-        observation = environment.observation()
+        with _in_the_world():
+            observation = environment.observation()
+    with _in_the_world():
+        success, measures = environment.success(), environment.measures()
     return Trajectory(
         environment_id=environment_id,
         seed=seed,
@@ -130,8 +224,8 @@ def _episode(
         first_step=0,
         steps=tuple(steps),
         bootstrap_value=None,
-        success=environment.success(),
-        measures=environment.measures(),
+        success=success,
+        measures=measures,
     )
 
 
@@ -159,7 +253,9 @@ def _step(
     completion = written(text)
     action = parse_answer(completion, observation.admissible_actions or environment.actions)
     started = perf_counter()
-    transition = environment.act(action.action)
+    with _in_the_world():
+        transition = environment.act(action.action)
+        measures = environment.measures()
     return Step(
         prompt=Prompt(prompter.messages(observation, past), ()),
         completion=completion,
@@ -171,5 +267,5 @@ def _step(
         policy_version=0,
         state_key=prompter.state_key(observation, past),
         duration_s=perf_counter() - started,
-        progress=progress_in(environment.measures()),
+        progress=progress_in(measures),
     )

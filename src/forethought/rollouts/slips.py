@@ -30,14 +30,17 @@ class SlippingExpert:
     def __call__(self, environment: Environment, observation: Observation) -> str:
         """The text of the next answer."""
         self._offered.update(dict.fromkeys(actions_to_try(environment, observation)))
-        self._slips.append(bool(self._randomness.random() < self._share))
-        if not self._slips[-1]:
-            return self._expert(environment, observation)
-        offered = tuple(self._offered)
-        action = offered[int(self._randomness.integers(len(offered)))]
-        return write_answer(Advice(action, ()), "action_only")
+        is_slip = bool(self._randomness.random() < self._share)
+        text = self._slip() if is_slip else self._expert(environment, observation)
+        self._slips.append(is_slip)  # of an answer; where the expert fails, there is none
+        return text
 
     def end_episode(self) -> list[bool]:
         """Which of the episode's answers were slips; the next answer begins another one."""
         slips, self._slips, self._offered = self._slips, [], {}
         return slips
+
+    def _slip(self) -> str:
+        offered = tuple(self._offered)
+        action = offered[int(self._randomness.integers(len(offered)))]
+        return write_answer(Advice(action, ()), "action_only")

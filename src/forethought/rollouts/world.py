@@ -6,11 +6,11 @@ from functools import partial
 
 from forethought.config_parts import EnvironmentConfig, PromptConfig
 from forethought.environments import find_environment, make_environment
-from forethought.environments.contract import Ceiling, Environment
+from forethought.environments.contract import Ceiling, Environment, WithHeldOutEpisodes
 from forethought.environments.vector import InProcessRunner, Runner, SubprocessRunner
 from forethought.errors import ConfigError
 from forethought.prompts.choice import find_memory, make_prompter
-from forethought.prompts.contract import Prompter
+from forethought.prompts.contract import Memory, Prompter
 from forethought.prompts.history import HistoryPrompter
 from forethought.prompts.wanted import WantedPrompter
 
@@ -29,6 +29,8 @@ class World:
     actions: tuple[str, ...] | None
     ceiling: Ceiling
     prompter: Prompter
+    held_out_episodes: int | None = None
+    """Different ones, in worlds that have only so many."""
 
     def runner(self, slots: int, workers: int) -> Runner:
         """Hosts `slots` instances, in this process or in `workers` others."""
@@ -49,9 +51,10 @@ def open_world(
     Raises:
         ForethoughtError: unknown world, option or value, or a package to install.
     """
+    memory = memory_of(config, prompt)
     is_own_class = ":" in config.id
-    name = config.id if is_own_class else find_environment(config.id).name
-    options = dict(_parse_option(option) for option in config.options)
+    name = _name_of(config)
+    options = _options_of(config)
     size = config.image_size
     if size is None and not is_own_class and _takes_images(name):
         size = default_image_size
@@ -71,13 +74,38 @@ def open_world(
             history=prompt.history,
             steps=prompt.history_steps,
             tells_invalid=prompt.tell_invalid,
-            memory=find_memory(name) if prompt.history == "memory" else None,
+            memory=memory,
         )
         return World(
-            name, tuple(sorted(options.items())), factory, sample.actions, sample.ceiling, prompter
+            name,
+            tuple(sorted(options.items())),
+            factory,
+            sample.actions,
+            sample.ceiling,
+            prompter,
+            sample.held_out_episodes if isinstance(sample, WithHeldOutEpisodes) else None,
         )
     finally:
         sample.close()
+
+
+def memory_of(config: EnvironmentConfig, prompt: PromptConfig) -> Memory | None:
+    """The world's summary of an episode, if prompts are to tell it. Builds nothing.
+
+    Raises:
+        ForethoughtError: the world has none, or none with these options; an unknown world.
+    """
+    if prompt.history != "memory":
+        return None
+    return find_memory(_name_of(config), _options_of(config).items())
+
+
+def _name_of(config: EnvironmentConfig) -> str:
+    return config.id if ":" in config.id else find_environment(config.id).name
+
+
+def _options_of(config: EnvironmentConfig) -> dict[str, str | int | float | bool]:
+    return dict(_parse_option(option) for option in config.options)
 
 
 def _takes_images(name: str) -> bool:

@@ -5,9 +5,11 @@ import threading
 import time
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from forethought.errors import PolicyError
-from forethought.policies.chat_protocol import ChatAnswer, ChatRequest, write_error
+from forethought.policies.chat_messages import ProtocolError
+from forethought.policies.chat_protocol import ChatAnswer, ChatRequest, read_request, write_error
 from forethought.serving.engine import Engine, StoppedError
 
 
@@ -31,6 +33,11 @@ class Refusal(Exception):  # noqa: N818 - it is what is sent, not what went wron
         super().__init__(message)
         self.status = status
         self.body = write_error(message, kind=kind)
+
+
+class Answered(NamedTuple):
+    request: ChatRequest
+    answer: ChatAnswer
 
 
 class Admission:
@@ -59,25 +66,41 @@ class Admission:
         if self._is_local and not _is_loopback(host.strip("[]")):
             raise Refusal(403, "Host is not this machine's own — ask 127.0.0.1 or localhost")
 
-    def answer(self, request: ChatRequest) -> ChatAnswer:
-        """Waits for the answer.
+    def answer(self, body: bytes) -> Answered:
+        """Reads a request, once there is room for it, and waits for the answer.
 
         Raises:
-            Refusal: an unknown model, a request that is too long, no room, no time.
+            Refusal: no room, no request, an unknown model, a request that is too long, no time.
         """
+        # Before it is read: its pictures unfold to many times the size of the body.
+        if not self._room.acquire(blocking=False):
+            message = f"{self.limits.concurrency} requests are being answered — try again"
+            raise Refusal(429, message, "rate_limit_error")
+        try:
+            request = self._read(body)
+            answer = self._engine.ask(request, max_new_tokens=self._length_of(request))
+        except BaseException:
+            self._room.release()
+            raise
+        # Room is there when the engine is done with it, not when the client has gone.
+        answer.add_done_callback(lambda _: self._room.release())
+        return Answered(request, self._wait(answer))
+
+    def _read(self, body: bytes) -> ChatRequest:
+        try:
+            request = read_request(body)
+        except ProtocolError as error:
+            raise Refusal(400, str(error)) from None
         if request.model != self.model:
             raise Refusal(404, f"model {request.model!r} is not served — known: {self.model}")
+        return request
+
+    def _length_of(self, request: ChatRequest) -> int:
         longest = self.limits.max_new_tokens
         wanted = request.max_tokens or longest
         if wanted > longest:
             raise Refusal(400, f"max_tokens is {wanted} — expected {longest} at most")
-        if not self._room.acquire(blocking=False):
-            message = f"{self.limits.concurrency} requests are being answered — try again"
-            raise Refusal(429, message, "rate_limit_error")
-        answer = self._engine.ask(request, max_new_tokens=wanted)
-        # Room is there when the engine is done with it, not when the client has gone.
-        answer.add_done_callback(lambda _: self._room.release())
-        return self._wait(answer)
+        return wanted
 
     def _wait(self, answer: "Future[ChatAnswer]") -> ChatAnswer:
         try:

@@ -7,10 +7,8 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from uuid import uuid4
 
-from forethought.policies.chat_messages import ProtocolError
 from forethought.policies.chat_protocol import (
     Envelope,
-    read_request,
     write_answer,
     write_error,
     write_events,
@@ -78,11 +76,7 @@ class Connection(BaseHTTPRequestHandler):
     def _chat(self) -> str:
         if self.path != _ANSWERS:
             raise Refusal(404, f"no such page — GET {_MODELS} or POST {_ANSWERS}")
-        try:
-            request = read_request(self._body())
-        except ProtocolError as error:
-            raise Refusal(400, str(error)) from None
-        answer = self._admission.answer(request)
+        request, answer = self._admission.answer(self._body())
         envelope = Envelope(f"chatcmpl-{uuid4().hex}", self._admission.model, int(time.time()))
         if request.stream:
             self._send_events(b"".join(write_events(answer, envelope)))

@@ -186,3 +186,14 @@ def test_values_are_learned_beside_one_imitator(type_: Type) -> None:
     outcome = type_("study offline.yaml")
     assert outcome.code == 0, outcome.err
     assert "4 rows, 4 cells: 4 finished." in outcome.out
+
+
+def test_what_could_not_be_judged_is_not_trained(type_: Type) -> None:
+    """A world has fewer different episodes than the study asks for, or its variant has."""
+    world = "environment: {id: tests.unit.evaluation.test_evaluate:FiveBandits}"
+    Path("sft.yaml").write_text(SFT.replace("environment: {id: Bandit}", world), encoding="utf-8")
+    Path("study.yaml").write_text(STUDY.replace("episodes: 4", "episodes: 6"), encoding="utf-8")
+    outcome = type_("study study.yaml --only fp32")
+    assert outcome.code == 1
+    assert "episodes is 6 — expected 5 at most" in outcome.err
+    assert not list(Path("runs").rglob("config.yaml"))

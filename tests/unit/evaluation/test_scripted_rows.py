@@ -1,14 +1,18 @@
 """Chance and expert are played once per world, however many policies stand beside them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.environments.cards.number_line import NumberLine
 from forethought.environments.contract import Environment
 from forethought.evaluation.scripted_rows import ScriptedRows
 from forethought.rollouts import world as worlds
+from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.world import World, open_world
+from forethought.types import Observation
 
 
 @pytest.fixture
@@ -50,3 +54,22 @@ def test_another_world_or_another_number_of_episodes_is_played() -> None:
     assert rows.random(number_line(), 10, seed=0).episodes == 10
     assert rows.random(number_line(), 20, seed=1) is not chance
     assert rows.random(number_line("max_position=9"), 20, seed=0) is not chance
+
+
+class FrailNumberLine(NumberLine):
+    """Cannot play the third held-out episode."""
+
+    def restart(self, seed: int) -> Observation:
+        if seed == episode_seed(Split.EVALUATION, 0, 2):
+            raise OSError("no such device")
+        return super().restart(seed)
+
+
+def test_what_a_world_raises_costs_an_episode_and_no_evaluation() -> None:
+    """Chance and expert play behind the policy, whose hours are not to be lost by it."""
+    frail = replace(number_line(), factory=FrailNumberLine)
+    for row in (
+        ScriptedRows().random(frail, 20, seed=0),
+        ScriptedRows().expert(frail, 20, "thoughts"),
+    ):
+        assert (row.episodes, row.failures) == (19, 1)

@@ -304,6 +304,14 @@ def test_a_value_is_not_asked_for(server: ChatServer) -> None:
     assert (result.value, result.completion.text, server.requests) == (None, "", [])
 
 
+def test_answers_cannot_be_held_to_actions(server: ChatServer) -> None:
+    policy = ApiPolicy("m", Endpoint(server.url), ApiConfig())
+    (request,) = requests(1)
+    with pytest.raises(PolicyError, match="api:m cannot be held to actions"):
+        policy.submit(replace(request, choices=("left", "right")))
+    assert (policy.advance(), server.requests) == ([], [])
+
+
 def test_half_an_answer_is_none_even_where_it_can_be_read(server: ChatServer) -> None:
     whole = b'{"choices": [{"message": {"content": "early"}}]}'
     server.faults = [Fault(body=whole, announced=len(whole) + 20)]

@@ -73,7 +73,10 @@ def test_parts_are_joined_and_roles_have_other_names() -> None:
             "no whole PNG or JPEG",
         ),
         ([{"role": "user", "content": [picture(data_url("GIF"))]}], "no whole PNG or JPEG"),
-        ([{"role": "user", "content": [picture(data_url("PNG"))] * 2}], "has 2 pictures"),
+        (
+            [{"role": "user", "content": [picture(data_url("PNG"))] * 2}],
+            "content[1] is a second picture",
+        ),
     ],
 )
 def test_anything_else_is_refused(value: object, complaint: str) -> None:
@@ -85,5 +88,18 @@ def test_anything_else_is_refused(value: object, complaint: str) -> None:
 
 def test_a_picture_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_messages, "_MOST_PIXELS", 34)
-    with pytest.raises(ProtocolError, match="got 7 x 5 pixels, expected 34 at most"):
+    with pytest.raises(ProtocolError, match="got 7 x 5 pixels, expected 34 more at most"):
         read_messages([{"role": "user", "content": [picture(data_url("PNG"))]}])
+
+
+def test_pictures_that_would_fill_it_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 35 pixels each: the third finds room for 34."""
+    monkeypatch.setattr(chat_messages, "_MOST_PIXELS", 104)
+    shown: dict[str, object] = {"role": "user", "content": [picture(data_url("PNG"))]}
+    assert len(read_messages([shown, {"role": "assistant", "content": "a"}, shown])) == 3
+    with pytest.raises(
+        ProtocolError,
+        match=r"messages\[2\].content\[0\]: got 7 x 5 pixels, expected 34 more at most — "
+        "a request may have 104",
+    ):
+        read_messages([shown, shown, shown])

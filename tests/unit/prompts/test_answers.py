@@ -93,6 +93,29 @@ def test_an_action_is_never_a_prefix_of_another() -> None:
     assert parsed.failure is ParseFailure.UNKNOWN_ACTION
 
 
+class Spoken(tuple[str, ...]):
+    """Actions of a world that knows what "plus" means."""
+
+    def meant_by(self, text: str) -> str | None:
+        return {"plus": "+"}.get(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "action", "is_valid"),
+    [("plus", "+", True), ("+", "+", True), ("minus", "minus", False), ("", "", False)],
+)
+def test_the_world_decides_what_a_text_means(text: str, action: str, is_valid: bool) -> None:
+    """That is what is executed and recorded; what means nothing is tried as it was written."""
+    parsed = parse_answer(said(f'"action": "{text}"'), Spoken(("+", "-")))
+    assert (parsed.action, parsed.is_valid) == (action, is_valid)
+
+
+def test_half_a_surrogate_pair_is_no_text() -> None:
+    r"""A model can write \ud83d; a prompt that repeats it could not be tokenised."""
+    parsed = parse_answer(said(r'"action": "\ud83d\ude00 \ud83d"'), None)
+    assert parsed.action == "\N{GRINNING FACE} \N{REPLACEMENT CHARACTER}"
+
+
 def test_open_actions() -> None:
     parsed = parse_answer(said('"action": "is it a cat?"'), None)
     assert (parsed.action, parsed.is_valid) == ("is it a cat?", True)

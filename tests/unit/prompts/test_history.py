@@ -113,5 +113,12 @@ def test_a_prompter_without_interest_in_the_past() -> None:
 def test_refused() -> None:
     with pytest.raises(ConfigError, match=r"prompt.history is 'memory' — expected none or last_k"):
         find_memory("NumberLine")
+    with pytest.raises(
+        ConfigError,
+        match=r"prompt.history is 'memory' — expected none or last_k with view=picture, which has "
+        "no text to sum up",
+    ):
+        find_memory("ALFWorld", {"view": "picture"}.items())
+    assert find_memory("ALFWorld", {"view": "both"}.items()) is find_memory("ALFWorld")
     with pytest.raises(ConfigError, match="history_steps is 0 — expected 1 to 100"):
         PromptConfig(history="last_k", history_steps=0)

@@ -1,13 +1,18 @@
 """Episodes without a model: what a world cannot play to its end is lost, and counted."""
 
+from typing import ClassVar
+
 import pytest
 
 from forethought.environments.bandit import Bandit
-from forethought.environments.contract import Transition
+from forethought.environments.contract import Advice, Transition
+from forethought.environments.slots import Factory
 from forethought.errors import EnvironmentUnusableError
+from forethought.prompts.contract import Prompter
 from forethought.prompts.plain import PlainPrompter
 from forethought.rollouts.scripted import expert_answer, play
-from forethought.types import EnvironmentFailure, Observation, Trajectory
+from forethought.types import EnvironmentFailure, Message, Observation, Trajectory
+from tests.unit.training.stairs import Stairs
 
 
 class SilenceError(EnvironmentUnusableError, TimeoutError):
@@ -31,6 +36,52 @@ class FrailBandit(Bandit):
         if self.seed in self.hangs:
             raise SilenceError("it is silent")
         return super().act(action)
+
+
+class FrailStairs(Stairs):
+    """Instances fail at these moments of their lives: building is 0, then every call counts."""
+
+    built: ClassVar[list["FrailStairs"]]
+    failing: ClassVar[dict[int, int]]
+    """Number of the instance, and of the call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls, self.is_closed = -1, False
+        self.built.append(self)
+        self._call()
+
+    def _call(self) -> None:
+        self.calls += 1
+        if self.failing.get(len(self.built) - 1) == self.calls:
+            raise OSError("no such device\nat all")
+
+    def restart(self, seed: int) -> Observation:
+        self._call()
+        return super().restart(seed)
+
+    def act(self, action: str) -> Transition:
+        self._call()
+        return super().act(action)
+
+    def expert(self) -> Advice:
+        self._call()
+        return super().expert()
+
+    def close(self) -> None:
+        self.is_closed = True
+        raise OSError("gone")
+
+
+@pytest.fixture
+def frail() -> type[FrailStairs]:
+    FrailStairs.built, FrailStairs.failing = [], {}
+    return FrailStairs
+
+
+def climbed(world: Factory, episodes: int, prompter: Prompter | None = None) -> list[Trajectory]:
+    prompter = prompter or PlainPrompter(("up", "down"), "action_only")
+    return list(play("Stairs", world, prompter, expert_answer("action_only"), range(episodes)))
 
 
 def played(world: FrailBandit, episodes: int) -> list[Trajectory]:
@@ -59,13 +110,66 @@ def test_too_many_in_a_row_are_the_end() -> None:
     world.crashes = (0, 1, 2, 3)
     with pytest.raises(
         EnvironmentUnusableError,
-        match=r"4 episodes in a row could not .* the last one: it has ended",
+        match=r"4 episodes in a row could not .* crash: EnvironmentUnusableError: it has ended$",
     ):
         played(world, 4)
 
 
-def test_a_bug_is_not_a_failure() -> None:
-    world = FrailBandit()
-    world.restart = lambda seed: 1 / 0  # type: ignore[assignment, method-assign]
+@pytest.mark.parametrize("call", [1, 2, 3, 4, 7])
+def test_a_fresh_instance_goes_on_at_the_same_place(frail: type[FrailStairs], call: int) -> None:
+    """An episode is a restart, then advice and action three times."""
+    undisturbed = climbed(Stairs, 2)
+    frail.failing = {0: call}
+    found = climbed(frail, 2)
+    assert len(frail.built) == 2
+    assert all(instance.is_closed for instance in frail.built)
+    for one, other in zip(undisturbed, found, strict=True):
+        assert [step.state_key for step in one.steps] == [step.state_key for step in other.steps]
+        assert (other.failure, other.success) == (None, True)
+
+
+def test_no_answer_is_asked_for_twice(frail: type[FrailStairs]) -> None:
+    """Two were given, and the third not; the fresh one repeats two and is asked for the third."""
+    frail.failing = {0: 6}
+    climbed(frail, 1)
+    first, second = frail.built
+    assert (first.calls, second.calls) == (6, 1 + 2 + 2)
+
+
+def test_a_second_failure_loses_the_episode_and_no_other(frail: type[FrailStairs]) -> None:
+    frail.failing = {0: 3, 1: 2}
+    found = climbed(frail, 3)
+    assert [t.failure for t in found] == [EnvironmentFailure.CRASH, None, None]
+    assert [len(t.steps) for t in found] == [0, 3, 3]
+
+
+def test_an_instance_that_cannot_be_built_again_counts_as_well(frail: type[FrailStairs]) -> None:
+    frail.failing = {0: 3, 1: 0}
+    assert [t.failure for t in climbed(frail, 2)] == [EnvironmentFailure.CRASH, None]
+    frail.built.clear()
+    frail.failing = {0: 0}
+    with pytest.raises(OSError, match="no such device"):
+        climbed(frail, 1)
+
+
+def test_what_is_said_of_the_last_failure_is_one_line(frail: type[FrailStairs]) -> None:
+    frail.failing = dict.fromkeys(range(8), 1)
+    with pytest.raises(EnvironmentUnusableError, match=r"crash: OSError: no such device$"):
+        climbed(frail, 9)
+
+
+def test_a_bug_of_ours_and_ctrl_c_are_no_failures() -> None:
+    class Speechless:
+        def messages(self, observation: Observation) -> tuple[Message, ...]:
+            raise ZeroDivisionError
+
     with pytest.raises(ZeroDivisionError):
+        climbed(Stairs, 1, Speechless())
+    world = FrailBandit()
+
+    def interrupted(seed: int) -> Observation:
+        raise KeyboardInterrupt
+
+    world.restart = interrupted
+    with pytest.raises(KeyboardInterrupt):
         played(world, 1)

@@ -7,6 +7,7 @@ import pytest
 
 from forethought.config import SFTConfig
 from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.environments.contract import Advice
 from forethought.errors import ConfigError
 from forethought.prompts.plain import PlainPrompter
 from forethought.rollouts.scripted import play
@@ -66,6 +67,24 @@ def test_what_is_not_possible_any_more_may_be_tried_and_no_other_episodes_comman
         expert.end_episode()
     assert len(late) == 3
     assert any("up from stair 0" in text for text in late)
+
+
+class Hesitant(Stairs):
+    """Its expert has no advice when it is asked for the second time."""
+
+    asked = 0
+
+    def expert(self) -> Advice:
+        self.asked += 1
+        if self.asked == 2:
+            raise OSError
+        return super().expert()
+
+
+def test_an_answer_that_the_expert_did_not_give_is_none() -> None:
+    """It is asked again, and the flags stay beside the steps."""
+    flags, actions = episodes(1e-9, Hesitant())[0]
+    assert (flags, actions) == ([False] * 3, ["up"] * 3)
 
 
 def test_slips_are_not_learned_and_what_follows_is() -> None:

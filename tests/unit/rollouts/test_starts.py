@@ -1,6 +1,7 @@
 """Slots that begin in the middle of an episode, and prompts that tell of what lies behind."""
 
 import dataclasses
+from typing import ClassVar
 
 from forethought.config_parts import EnvironmentConfig, PromptConfig
 from forethought.environments.vector import InProcessRunner
@@ -11,17 +12,31 @@ from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.slot import Start
 from forethought.rollouts.world import open_world
-from forethought.types import Trajectory
+from forethought.types import Observation, Trajectory
 from tests.unit.environments.troublesome_world import TroublesomeWorld
 from tests.unit.rollouts.dice import Dice
 
 TOLD = HistoryPrompter(PlainPrompter(TroublesomeWorld.actions, "action_only"), "last_k", steps=2)
 
 
-def collector(slots: int = 4, other: str = "add") -> Collector:
+class SlowToStart(TroublesomeWorld):
+    """The first restart of all fails."""
+
+    starts: ClassVar[int] = 0
+
+    def restart(self, seed: int) -> Observation:
+        SlowToStart.starts += 1
+        if SlowToStart.starts == 1:
+            raise OSError("not yet")
+        return super().restart(seed)
+
+
+def collector(
+    slots: int = 4, other: str = "add", world: type[TroublesomeWorld] = TroublesomeWorld
+) -> Collector:
     return Collector(
         environment_id="Count",
-        runner=InProcessRunner(TroublesomeWorld, slots),
+        runner=InProcessRunner(world, slots),
         policy=Dice({"end": 1 / 3, other: 2 / 3}),
         prompter=TOLD,
         settings=AnswerSettings(8, 1.0, "penalise"),
@@ -71,6 +86,14 @@ def test_a_crash_on_the_way_is_retried_and_told_the_same() -> None:
     assert crashed.failure is not None
     assert crashed.steps == ()
     assert played.failure is None
+
+
+def test_a_start_that_fails_once_is_begun_anew() -> None:
+    SlowToStart.starts = 0
+    starts = [Start(0, seed=1, actions=("add", "add")), Start(1, seed=1, actions=("add",))]
+    expected = collector().collect_from(starts)
+    found = collector(world=SlowToStart).collect_from(starts)
+    assert [tale(one) for one in found] == [tale(one) for one in expected]
 
 
 def test_a_restored_slot_tells_the_same_past() -> None:

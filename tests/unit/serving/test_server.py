@@ -240,6 +240,18 @@ def test_more_requests_than_there_is_room_for_are_sent_away(
     assert served.chat("hello").status == 200
 
 
+def test_a_request_is_read_when_there_is_room_for_it(narrow: Served) -> None:
+    """What it holds may be many times as large as its body."""
+    narrow.policy.let_go.clear()
+    assert narrow.chat("hello").status == 504
+    assert narrow.chat(messages=[]).status == 429
+    narrow.policy.let_go.set()
+    while (answer := narrow.chat(messages=[])).status == 429:
+        pass
+    assert answer.status == 400
+    assert narrow.chat("hello").status == 200, "a refused request leaves its room"
+
+
 def test_an_answer_that_takes_too_long_is_a_504(hasty: Served) -> None:
     hasty.policy.let_go.clear()
     late = hasty.chat("hello")

@@ -121,6 +121,11 @@ class ThorWorld(gymnasium.Env[Image, str]):
     def ceiling(self) -> Ceiling:
         return Ceiling(1.0, "exact: official games are kept only where they can be solved")
 
+    @property
+    def held_out_episodes(self) -> int:
+        """The games that seeds go through, one after the other."""
+        return len(self._games)
+
     def restart(self, seed: int) -> Observation:
         folder = self._games[seed % len(self._games)]
         self._game = read_game(folder)

@@ -52,6 +52,14 @@ class Snapshot(NamedTuple):
     actions: tuple[str, ...]
 
 
+class FoundCommands(tuple[str, ...]):
+    """Commands that are looked for in a text: the first one that it contains is meant."""
+
+    def meant_by(self, text: str) -> str | None:
+        """The command that a text stands for."""
+        return next((command for command in self if command in text), None)
+
+
 class ALFWorld(gymnasium.Env[str, str]):
     """Bring, clean, heat, cool or look at household things.
 
@@ -143,6 +151,7 @@ class ALFWorld(gymnasium.Env[str, str]):
             for name in SPLITS
             if split == name or (split == "by_seed" and name != "valid_unseen")
         }
+        self._held_out: Split = "valid_seen" if split == "by_seed" else split
         self._reward: Reward = reward
         self._match: Match = match
         self._view: View = view
@@ -168,6 +177,11 @@ class ALFWorld(gymnasium.Env[str, str]):
         return Ceiling(1.0, f"exact: {self.label} games are kept only where they can be solved")
 
     @property
+    def held_out_episodes(self) -> int:
+        """The games that held-out seeds go through, one after the other."""
+        return len(self._sources[self._held_out])
+
+    @property
     def label(self) -> str:
         """ "official" or "generated": which games are played."""
         folder = next(iter(self._sources.values()))
@@ -184,7 +198,7 @@ class ALFWorld(gymnasium.Env[str, str]):
         return Observation(
             text=None if self._view == "picture" else text,
             image=None if self._view == "text" else self._picture(),
-            admissible_actions=self._engine.commands,
+            admissible_actions=self._commands(),
             state_key=self.state_key(),
             goal=self._notes.goal,
             task_type=self._game.goal.task_type.label,
@@ -273,9 +287,8 @@ class ALFWorld(gymnasium.Env[str, str]):
     # --- inside ----------------------------------------------------------------------------
 
     def _begin(self, seed: int) -> None:
-        split: Split = "valid_seen" if seed >= EVALUATION_SEEDS else "train"
-        if self._split != "by_seed":
-            split = self._split
+        is_training = self._split == "by_seed" and seed < EVALUATION_SEEDS
+        split: Split = "train" if is_training else self._held_out
         source = self._sources[split]
         self._seed = seed
         self._game: Game = source.game(seed % len(source), self._engine)
@@ -295,11 +308,16 @@ class ALFWorld(gymnasium.Env[str, str]):
 
     def _resolve(self, action: str) -> str | None:
         """The command that a text stands for; None where it is inadmissible."""
+        commands = self._commands()
+        if isinstance(commands, FoundCommands):
+            return commands.meant_by(action)
+        command = action.strip()
+        return command if command in commands else None
+
+    def _commands(self) -> tuple[str, ...]:
+        """Those that are admissible now; with `match=reference` they know what a text means."""
         commands = self._engine.commands
-        if self._match == "exact":
-            command = action.strip()
-            return command if command in commands else None
-        return next((command for command in commands if command in action), None)
+        return commands if self._match == "exact" else FoundCommands(commands)
 
     def _picture(self) -> Image:
         return draw_scene(self._image_size, self._situation, labels=self._labels)

@@ -14,6 +14,7 @@ from forethought.environments.chess.diagram import diagram
 from forethought.environments.chess.notation import (
     Board,
     Notation,
+    SanMoves,
     legal_moves,
     read_move,
     write_move,
@@ -160,7 +161,7 @@ class Chess(gymnasium.Env[str, str]):
         return Observation(
             text=text,
             image=None,
-            admissible_actions=self.legal_actions() or None if self._lists_moves else None,
+            admissible_actions=self._listed_moves() if self._lists_moves else None,
             state_key=self._state_key(),
             goal=self._goal(),
             task_type=self._opponent.label,
@@ -251,6 +252,10 @@ class Chess(gymnasium.Env[str, str]):
     def render(self) -> str:
         """The diagram, seen from White's side."""
         return diagram(self._board.board_fen())
+
+    def _listed_moves(self) -> tuple[str, ...] | None:
+        moves = self.legal_actions()
+        return (SanMoves(moves) if self._notation == "san" else moves) or None
 
     def _begin(self) -> None:
         self._key = int(self.np_random.integers(1 << 62))

@@ -15,6 +15,15 @@ MARKS = "+#"
 """Check and mate, after a move in SAN. An answer may leave them out."""
 
 
+class SanMoves(tuple[str, ...]):
+    """Moves in SAN, whose marks an answer may leave out or get wrong."""
+
+    def meant_by(self, text: str) -> str | None:
+        """The move that a text names, with its marks."""
+        wanted = text.rstrip(MARKS)
+        return next((move for move in self if move.rstrip(MARKS) == wanted), None)
+
+
 def legal_moves(board: chess.Board, notation: Notation) -> dict[str, chess.Move]:
     """The moves by their text, in a fixed order."""
     if notation == "uci":
@@ -26,9 +35,9 @@ def read_move(text: str, board: chess.Board, notation: Notation) -> chess.Move |
     """The legal move that a text names, or None. Total: any text will do."""
     if notation == "uci":
         return next((move for move in board.legal_moves if move.uci() == text), None)
-    wanted = text.rstrip(MARKS)
-    by_text = legal_moves(board, "san").items()
-    return next((move for san, move in by_text if san.rstrip(MARKS) == wanted), None)
+    by_text = legal_moves(board, "san")
+    named = SanMoves(by_text).meant_by(text)
+    return None if named is None else by_text[named]
 
 
 def write_move(move: chess.Move, board: chess.Board, notation: Notation) -> str:

@@ -1,5 +1,6 @@
 """The world: which game a seed stands for, what is paid, what is shown."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,16 @@ import pytest
 
 from forethought.environments import make_environment
 from forethought.environments.alfworld.tasks import TaskType
-from forethought.environments.alfworld.world import EVALUATION_SEEDS, ALFWorld, Match, View
+from forethought.environments.alfworld.world import (
+    EVALUATION_SEEDS,
+    ALFWorld,
+    Match,
+    SplitOption,
+    View,
+)
 from forethought.errors import ConfigError
+from forethought.prompts.answers import parse_answer
+from forethought.rollouts.scripted import written
 from forethought.rollouts.seeding import Split, episode_seed
 
 LABELS = ["Look", "Pick", "Clean", "Cool", "Heat", "Pick2"]
@@ -46,6 +55,19 @@ def test_held_out_seeds_play_held_out_games(world: ALFWorld, games: Path) -> Non
         assert named.restart(EVALUATION_SEEDS).state_key == key
 
 
+@pytest.mark.parametrize("split", ["by_seed", "train", "valid_unseen"])
+def test_held_out_episodes_are_all_different(games: Path, split: SplitOption) -> None:
+    world = ALFWorld(games=str(games), split=split)
+    seeds = range(EVALUATION_SEEDS, EVALUATION_SEEDS + world.held_out_episodes + 1)
+    keys = [world.restart(seed).state_key for seed in seeds]
+    assert len(set(keys)) == world.held_out_episodes == 6
+    assert keys[-1] == keys[0]
+
+
+def test_generated_games_are_counted_too() -> None:
+    assert (ALFWorld().held_out_episodes, ALFWorld("train").held_out_episodes) == (200, 3000)
+
+
 @pytest.mark.parametrize(
     ("kind", "total"),
     [(0, 52), (1, 51), (2, 53), (3, 52), (4, 53), (5, 52)],
@@ -74,13 +96,18 @@ def test_an_inadmissible_command_costs_and_changes_nothing(world: ALFWorld) -> N
 
 
 def test_matching(games: Path) -> None:
-    """RL4VLM's code takes the first admissible command that the text contains."""
+    """RL4VLM's code takes the first admissible command that the text contains; what the world
+    takes for a command is a valid answer, and recorded as that command."""
     texts = {"go to shelf 12": "go to shelf 1", " go to shelf 1\n": "go to shelf 1"}
     rules: dict[Match, list[bool]] = {"exact": [False, True], "reference": [True, True]}
     for match, accepted in rules.items():
         world = ALFWorld(games=str(games), match=match)
         for text, is_accepted in zip(texts, accepted, strict=True):
             world.restart(1)
+            answer = written(json.dumps({"action": text}))
+            parsed = parse_answer(answer, world.observation().admissible_actions)
+            assert parsed.is_valid is is_accepted
+            assert parsed.action == ("go to shelf 1" if is_accepted else text)
             assert (world.act(text).reward == 0) is is_accepted
 
 

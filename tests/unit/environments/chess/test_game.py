@@ -1,6 +1,7 @@
 """Rules, rewards and ends, each in a game that is played out here."""
 
 import json
+import pickle
 
 import chess
 import gymnasium
@@ -13,6 +14,8 @@ from forethought.environments.chess.game import Chess
 from forethought.environments.chess.opponent import Recommendation
 from forethought.environments.contract import Transition
 from forethought.errors import ConfigError
+from forethought.prompts.answers import parse_answer
+from forethought.rollouts.scripted import written
 
 START = chess.STARTING_FEN
 
@@ -207,6 +210,34 @@ def test_san(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     assert scholar.success() is False
     is_mate = text.startswith("Qxf7")
     assert scholar.act(text) == ((1.0, True, False) if is_mate else (-1.0, False, False))
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        *(("Qxf7#", "Qxf7#"), ("Qxf7", "Qxf7#"), ("Qxf7+", "Qxf7#"), ("e5", None), ("#", None)),
+        *(("Nf3#", "Nf3"), ("Qf7", None), ("", None)),
+    ],
+)
+def test_the_list_knows_what_the_world_takes_for_a_move(
+    monkeypatch: pytest.MonkeyPatch, text: str, meant: str | None
+) -> None:
+    """So no answer is executed and counted as invalid, and none is recorded by two names."""
+    scholar = world(monkeypatch, "e7e5 b8c6 g8f6 d7d6", notation="san", legal_moves=True)
+    play(scholar, "e4 Bc4 Qh5")
+    # As it comes from a worker process.
+    listed = pickle.loads(pickle.dumps(scholar.observation().admissible_actions))  # noqa: S301
+    assert listed == scholar.legal_actions()
+    parsed = parse_answer(written(json.dumps({"action": text})), listed)
+    assert (parsed.action, parsed.is_valid) == (meant or text, meant is not None)
+    assert (scholar.act(text).reward >= 0) is parsed.is_valid
+
+
+def test_uci_has_no_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = world(monkeypatch, "e7e5", legal_moves=True)
+    listed = plain.observation().admissible_actions
+    assert not parse_answer(written('{"action": "e2e4+"}'), listed).is_valid
+    assert plain.act("e2e4+").reward == -1
 
 
 def test_a_promotion_names_its_piece(monkeypatch: pytest.MonkeyPatch) -> None:
