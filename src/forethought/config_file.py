@@ -55,6 +55,10 @@ ConfigT = TypeVar(
 RecordT = TypeVar("RecordT")
 
 
+_MERGE = "tag:yaml.org,2002:merge"
+"""How YAML calls `<<`."""
+
+
 class Setting(NamedTuple):
     """One field of a config, and the value that it gets."""
 
@@ -120,7 +124,9 @@ def load_record(path: Path, kind: type[RecordT], *, version_field: str, version:
 def _read_fields(path: Path, version_field: str, known_version: int) -> dict[str, Any]:
     """What stands in a file of this version."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        _require_once(yaml.compose(text, Loader=yaml.SafeLoader), path)
+        content = yaml.safe_load(text)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -138,6 +144,35 @@ def _read_fields(path: Path, version_field: str, known_version: int) -> dict[str
             "rewrite the file for it, or use the Forethought that wrote it"
         )
     return fields
+
+
+def _require_once(root: yaml.Node | None, path: Path) -> None:
+    """Refuses a field that is set twice: YAML would take the last value, and pass the first over.
+
+    What is merged (`<<`) is no second time: it may be set anew.
+
+    Raises:
+        ConfigError: naming the field and the line.
+    """
+    seen: set[int] = set()
+    left = [root]
+    while left:
+        node = left.pop()
+        if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+            continue
+        seen.add(id(node))  # An anchor's node stands in several places, or in itself.
+        if isinstance(node, yaml.SequenceNode):
+            left += node.value
+            continue
+        names: set[str] = set()
+        for key, value in node.value:
+            left.append(value)
+            if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
+                continue
+            if key.value in names:
+                line = key.start_mark.line + 1
+                raise ConfigError(f"{path}: line {line}: {key.value} is set twice — keep one")
+            names.add(key.value)
 
 
 def _load(path: Path, kind: type[AnyConfig] | None) -> AnyConfig:

@@ -141,7 +141,7 @@ class OptimizerConfig:
 
     def __post_init__(self) -> None:
         rate = self.learning_rate
-        hint = "" if rate <= 0.1 else f"; did you mean {rate}e-5?"
+        hint = f"; did you mean {rate}e-5?" if 0.1 < rate <= 10_000 else ""
         require(0 < rate <= 0.1, "optimizer.learning_rate", rate, "above 0, at most 0.1" + hint)
         final = self.final_learning_rate
         expected = f"0 to learning_rate ({rate:g})"

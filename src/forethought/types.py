@@ -199,6 +199,15 @@ class Step:
     """Share of the goal that was met after this step, 0 to 1, in worlds that measure it."""
 
 
+class Origin(NamedTuple):
+    """Which episode a trajectory is a part of."""
+
+    environment_id: str
+    seed: int
+    steps: int
+    """Of the trajectory."""
+
+
 class Earned(NamedTuple):
     """What a trajectory's steps brought, and how it ended: all that returns are made of."""
 

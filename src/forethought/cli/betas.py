@@ -37,7 +37,7 @@ def evaluate_betas(settings: Evaluate) -> None:
     rows: list[EvaluationRow] = []
     split = Split.TRAINING if settings.training_seeds else Split.EVALUATION
     with progress_bar("evaluate", judged.episodes * len(ways), "episode") as bar:
-        for beta, act in zip(settings.beta, ways, strict=True):
+        for beta, act in zip(settings.beta or (), ways, strict=True):
             act()
             trajectories = play_policy(
                 policy,
@@ -94,5 +94,5 @@ def _ways(policy: Policy, settings: Evaluate) -> tuple[str, list[Callable[[], No
             "extract — leave it out"
         )
     top_p = own.top_p if settings.top_p is None else settings.top_p
-    ways = [replace(own, beta=beta, top_p=top_p) for beta in settings.beta]
+    ways = [replace(own, beta=beta, top_p=top_p) for beta in settings.beta or ()]
     return values, [partial(policy.act_as, acting) for acting in ways]

@@ -1,6 +1,7 @@
 """`forethought collect`."""
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 import tyro
 
 from forethought.cli.flags import Switch
+from forethought.cli.hints import world_flags
 from forethought.cli.interrupts import continued_by
 from forethought.cli.models import find_source, require_world
 from forethought.cli.players import Player, is_scripted, model_player, scripted_player
@@ -19,7 +21,7 @@ from forethought.config_api import ApiConfig
 from forethought.config_parts import EnvironmentConfig, PromptConfig, require
 from forethought.errors import ConfigError, StorageError
 from forethought.policies.api import PREFIX
-from forethought.rollouts.store import read_shard, write_shard
+from forethought.rollouts.store import read_shard, read_shards, write_shard
 from forethought.runs.run_folder import write_text
 from forethought.types import Trajectory
 
@@ -83,7 +85,8 @@ def collect(settings: Collect) -> None:
 
     Examples:
       forethought collect --environment.id EZPoints --environment.image-size 64 --output data/ez
-      forethought collect --policy data --environment.id Wordle --output data/wordle
+      forethought collect --policy data --environment.id Wordle --prompt.format action_only \\
+          --output data/wordle
       forethought collect --policy random --environment.id Blackjack --output data/chance --json
       forethought collect --policy runs/ppo --episodes 1000 --output data/own_play
     """
@@ -98,8 +101,19 @@ def collect(settings: Collect) -> None:
         print(json.dumps({"folder": settings.output, **tally.summary()}, indent=2))
         return
     print(f"{tally.in_words()}: {settings.output}")
-    world = settings.environment.id
-    print(f"next: forethought train sft --data {settings.output} --environment.id {world}")
+    if settings.policy != "random":  # Nobody imitates chance.
+        print(
+            f"next: forethought train sft --data {shlex.quote(settings.output)} {_world(settings)}"
+        )
+
+
+def _world(settings: Collect) -> str:
+    """The flags with which another command sees the stored episodes' world as they show it."""
+    first = next((one for one in read_shards(Path(settings.output)) if one.steps), None)
+    messages = () if first is None else first.steps[0].prompt.messages
+    pictures = (message.image for message in messages if message.image is not None)
+    size = next((picture.shape[0] for picture in pictures), None)
+    return world_flags(settings.environment, settings.prompt, picture_size=size)
 
 
 def collect_defaults(words: Sequence[str]) -> Collect | None:

@@ -52,7 +52,7 @@ class Evaluate:
 
     api: ApiConfig = field(default_factory=ApiConfig)
 
-    beta: tuple[float, ...] = ()
+    beta: tuple[float, ...] | None = None
     """Of a run of `train q-sft` or `ilql`: act with each of these β, one row each, and leave the
     run's own results as they are."""
 
@@ -65,13 +65,21 @@ class Evaluate:
     training_seeds: Switch = False
     """With --beta: play episodes that are not the held-out ones, to choose a β by."""
 
+    def __post_init__(self) -> None:
+        require(self.beta != (), "beta", "()", "one β or more")
+        is_alone = self.beta is None
+        for name, value in (("extraction", self.extraction), ("top_p", self.top_p)):
+            require(value is None or not is_alone, name, value, "nothing without --beta")
+        is_chosen_by = self.training_seeds and is_alone
+        require(not is_chosen_by, "training_seeds", True, "False without --beta")
+
 
 def evaluate(settings: Evaluate) -> None:
     """Play held-out episodes; compare with chance, expert and ceiling.
 
     The episodes are the same for every model and are never trained on. A run folder gets
-    evaluation.json, and the episodes as evaluation_episodes.parquet; another world than
-    the run's own, or a checkpoint that is named itself, leaves the folder as it is.
+    evaluation.json, and the episodes as evaluation_episodes.parquet; another world or prompt
+    than the run's own, or a checkpoint that is named itself, leaves the folder as it is.
 
     Examples:
       forethought evaluate runs/ppo
@@ -82,7 +90,7 @@ def evaluate(settings: Evaluate) -> None:
       forethought evaluate api:gpt-4o-mini --environment.id Wordle --api.style react \\
           --max-new-tokens 512 --api.requests-per-minute 60
     """
-    if settings.beta:
+    if settings.beta is not None:
         from forethought.cli.betas import evaluate_betas
 
         evaluate_betas(settings)
@@ -116,9 +124,12 @@ def judge(settings: Evaluate, *, keep: bool = True, scripted: ScriptedRows | Non
 
     Raises:
         ForethoughtError: a model, world or option that is not there; answers held to actions
-            of a model that cannot be; a full disk.
+            of a model that cannot be; settings of an endpoint for a model that is none; a full
+            disk.
     """
     source = find_source(settings.run)
+    is_fine = source.is_api or settings.api == ApiConfig()
+    require(is_fine, "api", "set", f"left out for {settings.run}, which is no api:NAME")
     require(
         not (source.is_api and settings.evaluation.hold_actions),
         "hold_actions",
@@ -158,8 +169,11 @@ def evaluate_defaults(words: Sequence[str]) -> Evaluate | None:
 
 
 def _results_folder(source: Source, settings: Evaluate) -> RunFolder | None:
-    """Where the results belong: to a run, if it was judged in its own world."""
-    is_own = source.config is not None and source.config.environment == settings.environment
+    """Where the results belong: to a run, if it was judged in its own world by its own prompt."""
+    config = source.config
+    is_own = config is not None and (
+        (config.environment, config.prompt) == (settings.environment, settings.prompt)
+    )
     return source.run if is_own else None
 
 

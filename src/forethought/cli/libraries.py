@@ -2,6 +2,8 @@
 
 import os
 
+from forethought.config_parts import require
+
 
 def load_quietly(*, threads: int | None = None) -> None:
     """Loads torch and transformers, and stills what they say beside their errors.
@@ -10,7 +12,11 @@ def load_quietly(*, threads: int | None = None) -> None:
 
     Args:
         threads: CPU threads of torch; by default as many as this process may use.
+
+    Raises:
+        ConfigError: fewer threads than one.
     """
+    require(threads is None or threads >= 1, "threads", threads, "1 or more")
     import torch
     from huggingface_hub.utils import logging as hub_logging
     from transformers.utils import logging

@@ -163,7 +163,7 @@ def _end_progress_bars(error: BaseException | None) -> None:
     """Lets go of the frames that raised an error, and with them of their progress bars: these
     end their line when they go, which would else come after ours."""
     while error is not None:
-        error.__traceback__ = None
+        error.with_traceback(None)  # Not by assignment: tyro has errors that are frozen.
         error = error.__cause__ or error.__context__
 
 

@@ -1,5 +1,6 @@
 """What a run will do and need, before it does it (`--dry-run`)."""
 
+import sys
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -27,7 +28,7 @@ from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World, open_world
 from forethought.runs.sources import model_source
 from forethought.training.start import demonstrations, texts_of
-from forethought.training.stored_pictures import require_equal_pictures
+from forethought.training.stored_data import require_learnable, unlike
 from forethought.training.stored_steps import stored_steps
 from forethought.types import Step, Trajectory
 
@@ -96,9 +97,6 @@ def check(config: AnyConfig) -> None:
         check_cnn(config)
         return
     world, loaded = _outline(config)
-    require_equal_pictures(config, world)  # which are there, then, and whole
-    if isinstance(config, SFTConfig) and config.corrections is not None:
-        next(read_shards(Path(config.corrections)), None)
     if loaded is not None:
         environment = world.factory()
         try:
@@ -110,13 +108,14 @@ def check(config: AnyConfig) -> None:
 
 def _outline(config: LanguageConfig) -> tuple[World, LoadedModel | None]:
     """World and model as training would open them, the weights left out; no model where it
-    is made from nothing."""
-    if config.model in SIZES:
-        return open_world(config.environment, config.prompt, default_image_size=IMAGE_SIZE), None
-    loaded = load_outline(model_source(config.model))
-    size = loaded.preferred_image_size
+    is made from nothing. Data that training would refuse are refused."""
+    loaded = None if config.model in SIZES else load_outline(model_source(config.model))
+    size = IMAGE_SIZE if loaded is None else loaded.preferred_image_size
     world = open_world(config.environment, config.prompt, default_image_size=size)
-    return world, _adapted(loaded, config)
+    require_learnable(config, world)
+    if (note := unlike(config, world)) is not None:
+        print(f"note: {note}", file=sys.stderr)
+    return world, None if loaded is None else _adapted(loaded, config)
 
 
 def _adapted(loaded: LoadedModel, config: LanguageConfig) -> LoadedModel:

@@ -14,7 +14,7 @@ from forethought.cli.libraries import load_quietly
 from forethought.cli.tables import evaluation_table
 from forethought.config import PPOConfig, SFTConfig
 from forethought.config_file import AnyConfig, dump_config
-from forethought.config_parts import ComputeConfig, OptimizerConfig, RolloutConfig
+from forethought.config_parts import ComputeConfig, OptimizerConfig, RolloutConfig, require
 from forethought.errors import RunFolderError
 from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.evaluation.results import Evaluation
@@ -43,6 +43,9 @@ class Quickstart:
 
     threads: int | None = None
     """CPU threads of PyTorch; by default as many as this process may use."""
+
+    def __post_init__(self) -> None:
+        require(self.episodes >= 1, "episodes", self.episodes, "1 or more")
 
 
 def quickstart(settings: Quickstart) -> None:

@@ -1,20 +1,25 @@
 """`forethought serve RUN`."""
 
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from forethought.cli.hints import world_flags
 from forethought.cli.libraries import load_quietly
-from forethought.cli.models import find_source
+from forethought.cli.models import Source, find_source
 from forethought.config_parts import require
 from forethought.errors import PolicyError
-from forethought.policies.contract import TokenwisePolicy
+from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.serving.admission import Limits
 from forethought.serving.engine import Check, Engine
 from forethought.serving.server import serving
+
+if TYPE_CHECKING:
+    from forethought.policies.acting import ActingPolicy
 
 
 @dataclass(frozen=True)
@@ -92,11 +97,29 @@ def serve(settings: Serve) -> None:
     )
     with serving(engine, model=name, host=settings.host, port=settings.port, limits=limits) as url:
         print(f"serving {name} at {url}", flush=True)
-        print(f"try: OPENAI_BASE_URL={url} forethought evaluate api:{name}", file=sys.stderr)
+        player = shlex.quote(f"api:{name}")
+        how = _played_as(source, policy.preferred_image_size, settings.max_new_tokens)
+        print(f"try: OPENAI_BASE_URL={url} forethought evaluate {player} {how}", file=sys.stderr)
         engine.wait()
 
 
-def load_served(settings: Serve, model: Path) -> tuple[TokenwisePolicy, Check]:
+def _played_as(source: Source, picture_size: int | None, limit: int) -> str:
+    """The flags with which a client plays as the run itself does; a placeholder where it is not
+    known in which world.
+
+    Args:
+        limit: tokens of the longest answer that is served.
+    """
+    usual = EvaluationSettings().max_new_tokens
+    longest = min(source.max_new_tokens or usual, limit)
+    length = "" if longest == usual else f" --max-new-tokens {longest}"
+    if source.config is None:
+        return f"--environment.id WORLD{length}"
+    own = source.config
+    return world_flags(own.environment, own.prompt, picture_size=picture_size) + length
+
+
+def load_served(settings: Serve, model: Path) -> "tuple[ActingPolicy, Check]":
     """The policy, and what refuses prompts that are too long for it.
 
     Raises:

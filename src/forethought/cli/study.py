@@ -20,7 +20,7 @@ from forethought.config import SFTConfig
 from forethought.config_archer import ArcherConfig
 from forethought.config_cnn import CNNConfig
 from forethought.config_dpo import DPOConfig
-from forethought.config_file import AnyConfig
+from forethought.config_file import AnyConfig, OfflineConfig
 from forethought.config_ilql import ILQLConfig
 from forethought.config_parts import PromptConfig
 from forethought.config_q_sft import QSFTConfig
@@ -176,17 +176,28 @@ def _print_cells(plan: Plan, only: Sequence[str]) -> None:
     outcomes = [read_outcome(c, plan) for c in plan.cells(only)]
     print("\n".join(align([("cell", "state", "steps", "rows"), *_rows(outcomes, plan)], left=True)))
     print()
-    for unit, is_sft in (("optimiser steps of SFT", True), ("environment steps", False)):
-        mine = [o for o in outcomes if isinstance(o.cell.config, SFTConfig) is is_sft]
-        missing = sum(o.cell.steps for o in mine if not o.is_trained)
-        total = sum(o.cell.steps for o in mine)
-        print(f"{unit}: {total:,}, of which {missing:,} in cells that are not trained yet")
+    imitating = [o for o in outcomes if isinstance(o.cell.config, SFTConfig)]
+    playing = [o for o in outcomes if not isinstance(o.cell.config, SFTConfig | OfflineConfig)]
+    print(f"optimiser steps of SFT: {_total_steps(imitating)}")
+    print(f"environment steps: {_total_steps(playing)}")
+
+
+def _total_steps(outcomes: Sequence[Outcome]) -> str:
+    known = [(o.cell.steps, o.is_trained) for o in outcomes if o.cell.steps is not None]
+    unknown = len(outcomes) - len(known)
+    if unknown and not known:
+        return "unknown, the stored episodes decide"
+    total = sum(steps for steps, _ in known)
+    missing = sum(steps for steps, is_trained in known if not is_trained)
+    more = f"; unknown for {unknown} more, which learn from stored episodes" if unknown else ""
+    return f"{total:,}, of which {missing:,} in cells that are not trained yet{more}"
 
 
 def _rows(outcomes: Sequence[Outcome], plan: Plan) -> Iterator[tuple[str, ...]]:
     for outcome in outcomes:
         cell = outcome.cell
-        yield cell.name, outcome.state, f"{cell.steps:,}", ", ".join(plan.rows_of(cell))
+        steps = "unknown" if cell.steps is None else f"{cell.steps:,}"
+        yield cell.name, outcome.state, steps, ", ".join(plan.rows_of(cell))
 
 
 def _tell(outcomes: Sequence[Outcome], plan: Plan, results: Path) -> int:

@@ -1,6 +1,7 @@
 """`forethought train sft|ppo|cnn|dpo|q-sft|ilql|archer`."""
 
 import dataclasses
+import sys
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -264,10 +265,19 @@ def _session(algorithm: str, config: AnyConfig, existing: Existing) -> Generator
             from forethought.cli.plan import check
 
             check(config)
+        before = _newest_checkpoint(config) if existing == "resume" else None
         yield
     if is_first_process():
+        if before is not None and before == _newest_checkpoint(config):
+            print(f"{config.output}: had finished already, at {before}", file=sys.stderr)
         print(config.output)
         print(f"next: forethought evaluate {config.output}")
+
+
+def _newest_checkpoint(config: AnyConfig) -> str | None:
+    """Its name; None where there is none."""
+    checkpoints = list_checkpoints(RunFolder(Path(config.output)).checkpoints_dir)
+    return checkpoints[-1].name if checkpoints else None
 
 
 def _way_on(algorithm: str, config: AnyConfig) -> str | None:
@@ -275,7 +285,7 @@ def _way_on(algorithm: str, config: AnyConfig) -> str | None:
     folder = RunFolder(Path(config.output))
     if not folder.is_run or folder.config_path.read_text(encoding="utf-8") != dump_config(config):
         return None
-    has_checkpoint = bool(list_checkpoints(folder.checkpoints_dir))
+    has_checkpoint = _newest_checkpoint(config) is not None
     verb = "continue" if has_checkpoint else "there is no checkpoint yet; start over"
     return f"{verb} with: forethought train {algorithm} --resume {config.output}"
 

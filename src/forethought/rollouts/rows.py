@@ -23,6 +23,7 @@ from forethought.types import (
     FinishReason,
     Measure,
     Message,
+    Origin,
     ParsedAction,
     ParseFailure,
     Prompt,
@@ -97,6 +98,9 @@ EARNED_COLUMNS = (
 )
 """What `earned_from_table` needs: no text, no picture."""
 
+ORIGIN_COLUMNS = ("trajectory", "n_steps", "environment_id", "seed")
+"""What `origins_from_table` needs."""
+
 _Record = TypeVar("_Record")
 
 _UNENCODABLE = re.compile(r"[\ud800-\udfff\ufffe]")
@@ -133,6 +137,15 @@ def earned_from_table(table: Table) -> Iterator[tuple[int, Earned]]:
         ValueError: rows of a trajectory are missing.
     """
     return _by_trajectory(table, _earned)
+
+
+def origins_from_table(table: Table) -> Iterator[tuple[int, Origin]]:
+    """The same of where the trajectories come from alone, from `ORIGIN_COLUMNS`."""
+    numbers = table.column("trajectory").to_numpy()
+    firsts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    for row in table.take(firsts).to_pylist():
+        name = _decoded(row["environment_id"])
+        yield row["trajectory"], Origin(name, row["seed"], row["n_steps"])
 
 
 def _by_trajectory(

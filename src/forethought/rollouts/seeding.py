@@ -30,6 +30,11 @@ def episode_seed(split: Split, run_seed: int, index: int) -> int:
     return (split << _SPLIT_SHIFT) + int(words[0]) % (1 << _SPLIT_SHIFT)
 
 
+def is_held_out(seed: int) -> bool:
+    """Whether an episode is one of those that policies are judged on."""
+    return seed >> _SPLIT_SHIFT == Split.EVALUATION
+
+
 def answer_seed(run_seed: int, episode: int, step: int) -> int:
     """The key (Philox, below 2**128) of all random numbers of one answer."""
     return (run_seed << 96) | (episode << 32) | step

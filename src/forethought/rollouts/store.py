@@ -23,14 +23,16 @@ from forethought.rollouts.pictures import PictureDecoder, PictureEncoder
 from forethought.rollouts.rows import (
     EARNED_COLUMNS,
     OLDER,
+    ORIGIN_COLUMNS,
     SCHEMA,
     SCHEMA_VERSION,
     Table,
     earned_from_table,
     from_table,
+    origins_from_table,
     to_table,
 )
-from forethought.types import Earned, Trajectory
+from forethought.types import Earned, Origin, Trajectory
 
 SUFFIX = ".parquet"
 
@@ -102,6 +104,19 @@ def read_earned(source: Path) -> Iterator[Earned]:
         earned
         for path in _shards_of(source)
         for earned in _stream(path, EARNED_COLUMNS, earned_from_table)
+    )
+
+
+def read_origins(source: Path) -> Iterator[Origin]:
+    """Where the trajectories of `read_shards` come from, in the same order; in no time.
+
+    Raises:
+        StorageError: as `read_shards`, or there is no shard.
+    """
+    return (
+        origin
+        for path in find_shards(source)
+        for origin in _stream(path, ORIGIN_COLUMNS, origins_from_table)
     )
 
 

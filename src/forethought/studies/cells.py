@@ -55,14 +55,14 @@ class Cell:
         return RunFolder(Path(self.config.output))
 
     @property
-    def steps(self) -> int:
-        """Optimiser steps (SFT, of its expert's demonstrations) or environment steps; 0 where
+    def steps(self) -> int | None:
+        """Optimiser steps (SFT, of its expert's demonstrations) or environment steps; None where
         stored episodes decide how many (SFT of data, Q-SFT, ILQL, ArCHer)."""
         config = self.config
         if isinstance(config, OfflineConfig):
-            return 0
+            return None
         if isinstance(config, SFTConfig):
-            return config.total_updates or 0
+            return config.total_updates
         return config.iterations * config.rollout.steps_per_iteration
 
 

@@ -102,6 +102,7 @@ def learning_curve(chain: Sequence[Cell]) -> Curve | None:
             per_step = config.rollout.steps_per_iteration
             xs += (before + metrics.environment_steps(series.steps, per_step=per_step)).tolist()
             ys += series.values.tolist()
+        assert cell.steps is not None
         before = max([before + cell.steps, *xs[-1:]])  # DPO's rounds end some steps late
     return Curve(np.array(xs), trend(np.array(ys))) if xs else None
 

@@ -23,7 +23,7 @@ from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World, open_world
 from forethought.runs.sources import MODEL_DIR, model_source
 from forethought.training.run import Run
-from forethought.training.stored_pictures import require_equal_pictures
+from forethought.training.stored_data import require_learnable
 from forethought.types import Step, Trajectory
 
 TOKENIZER_EPISODES = 300
@@ -61,7 +61,7 @@ def start(config: LanguageConfig, run: Run, *, slots: int, critic: bool) -> Star
         world = open_world(
             config.environment, config.prompt, default_image_size=loaded.preferred_image_size
         )
-    require_equal_pictures(config, world)
+    require_learnable(config, world)
     loaded = _adapted(loaded, config.lora, config.seed)
     if config.compute.gradient_checkpointing:
         loaded.model.activation_checkpointing_enable({"use_reentrant": False})

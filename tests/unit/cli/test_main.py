@@ -89,6 +89,38 @@ def test_an_unknown_command_is_one_line(type_: Type, words: str, hint: str) -> N
     assert outcome.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("evaluate RUN --temperature abc", "--temperature is 'abc' — expected a number"),
+        ("train sft --seed x", "--seed is 'x' — expected a whole number"),
+        ("train ppo --total-steps 1.5", "--total-steps is '1.5' — expected a whole number"),
+        ("collect --output d --episodes x", "--episodes is 'x' — expected a whole number"),
+        ("serve RUN --port x", "--port is 'x' — expected a whole number"),
+        ("quickstart --seed x", "--seed is 'x' — expected a whole number"),
+    ],
+    ids=lambda text: text.partition(" --")[0],
+)
+def test_what_is_no_number_is_one_line(type_: Type, words: str, line: str) -> None:
+    """tyro has an error behind it that nothing can be assigned to."""
+    assert type_(words) == (2, "", f"error: {line}\n")
+
+
+@pytest.mark.parametrize("threads", [0, -3])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "evaluate no/model --environment.id Bandit",
+        "collect --policy no/model --environment.id Bandit --output data",
+        "serve no/model",
+    ],
+    ids=lambda words: words.partition(" ")[0],
+)
+def test_fewer_threads_than_one_are_refused(type_: Type, words: str, threads: int) -> None:
+    outcome = type_(f"{words} --threads {threads}")
+    assert outcome == (2, "", f"error: threads is {threads} — expected 1 or more\n")
+
+
 def test_a_missing_module_fails_with_its_own_command_alone(
     type_: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:

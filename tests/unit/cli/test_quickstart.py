@@ -69,6 +69,17 @@ def test_a_run_with_other_settings_is_refused_unless_it_may_go(type_: Type) -> N
     assert load_config(Path("runs/quickstart/config.yaml"), PPOConfig).seed == 1
 
 
+def test_no_episodes_are_refused_before_anything_is_trained(
+    type_: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begun(settings: Quickstart) -> SFTConfig:
+        pytest.fail("it has begun")
+
+    monkeypatch.setattr(quickstart, "sft_config", begun)
+    outcome = type_("quickstart --episodes 0")
+    assert outcome == (2, "", "error: episodes is 0 — expected 1 or more\n")
+
+
 def test_an_interruption_says_how_to_go_on(type_: Type, monkeypatch: pytest.MonkeyPatch) -> None:
     from forethought.training import ppo
 

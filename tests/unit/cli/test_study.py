@@ -181,11 +181,23 @@ def test_values_are_learned_beside_one_imitator(type_: Type) -> None:
     Path("offline.yaml").write_text(FROM_DATA, encoding="utf-8")
     collected = type_("collect --policy random --environment.id Bandit --episodes 32 --output data")
     assert collected.code == 0, collected.err
-    listed = type_("study offline.yaml --dry-run").out
-    assert "optimiser steps of SFT: 0," in listed, "the data say how many"
+    *cells, _, imitating, playing = type_("study offline.yaml --dry-run").out.splitlines()
+    assert [line.split()[2] for line in cells] == ["steps", *["unknown"] * 4]
+    assert imitating == "optimiser steps of SFT: unknown, the stored episodes decide"
+    assert playing.startswith("environment steps: 0, ")
     outcome = type_("study offline.yaml")
     assert outcome.code == 0, outcome.err
     assert "4 rows, 4 cells: 4 finished." in outcome.out
+
+
+def test_steps_that_are_known_are_told_beside_those_that_are_not(type_: Type) -> None:
+    Path("imitation.yaml").write_text(f"algorithm: sft\n{OFFLINE}", encoding="utf-8")
+    row = "  - name: data\n    stages: [{config: imitation.yaml}]\n"
+    Path("study.yaml").write_text(STUDY + row, encoding="utf-8")
+    assert type_("study study.yaml --dry-run").out.splitlines()[-2] == (
+        "optimiser steps of SFT: 4, of which 4 in cells that are not trained yet; unknown for 1 "
+        "more, which learn from stored episodes"
+    )
 
 
 def test_what_could_not_be_judged_is_not_trained(type_: Type) -> None:

@@ -150,6 +150,7 @@ def test_a_finished_run_is_resumed_to_nothing(type_: Type, ppo_run: Path) -> Non
     outcome = type_(f"train ppo --resume {ppo_run}")
     assert outcome.code == 0
     assert outcome.out.startswith(f"{ppo_run}\n")
+    assert outcome.lines == [f"{ppo_run}: had finished already, at step_3"]
     after = stored(ppo_run)
     assert before.keys() == after.keys()
     assert [name for name in before if before[name] != after[name]] == ["config.yaml"]  # it moved
@@ -211,7 +212,10 @@ def test_what_is_no_run_cannot_be_resumed(
         ("--environment.options moon", "environment.options is 'moon' — expected name=value"),
         ("--model no-such/model", "model 'no-such/model' is neither a folder here nor a model th"),
         ("--optimizer.learning-rat 3", "unknown flag --optimizer.learning-rat — did you mean --op"),
-        ("--optimizer.learning-rate 3", "optimizer.learning_rate is 3.0 — expected above 0, at mo"),
+        (
+            "--optimizer.learning-rate 3",
+            "optimizer.learning_rate is 3.0 — expected above 0, at most 0.1; did you mean 3.0e-5?",
+        ),
         ("--seed -1", "seed is -1 — expected 0 to 2147483647"),
         ("--data no/such", "no/such: got no such file or folder, expected trajectories"),
         ("--config no.yaml", "no.yaml: cannot be read: No such file or directory"),
@@ -220,6 +224,12 @@ def test_what_is_no_run_cannot_be_resumed(
 def test_bad_flags(type_: Type, words: str, line: str) -> None:
     got = refusal(type_, f"train sft --demonstrations 8 --compute.threads 1 {words}")
     assert got.startswith(line)
+
+
+@pytest.mark.parametrize("rate", ["nan", "inf", "1e+22"])
+def test_a_rate_that_no_digits_spell_is_not_mended(type_: Type, rate: str) -> None:
+    line = refusal(type_, f"train sft --optimizer.learning-rate {rate}")
+    assert line == f"optimizer.learning_rate is {rate} — expected above 0, at most 0.1"
 
 
 @pytest.mark.parametrize(
@@ -263,7 +273,8 @@ def test_a_run_that_is_there_is_neither_continued_nor_deleted(type_: Type, sft_r
 
 
 def test_overwrite_starts_anew(type_: Type, sft_run: Path) -> None:
-    assert type_(f"{SFT} --output {sft_run} --overwrite --seed 1").code == 0
+    outcome = type_(f"{SFT} --output {sft_run} --overwrite --seed 1")
+    assert (outcome.code, outcome.lines) == (0, [])  # Not that it had finished.
     assert load_any_config(sft_run / "config.yaml").seed == 1
 
 
@@ -322,5 +333,6 @@ def test_a_full_disk_costs_what_came_after_the_last_checkpoint(
     run = tmp_path / "other"
     with file_size_limit(3_000_000 if limit < 1000 else limit):
         assert "could not be written" in refusal(type_, f"{SFT} --output {run}")
-    assert type_(f"train sft --resume {run}").code == 0
+    resumed = type_(f"train sft --resume {run}")
+    assert (resumed.code, resumed.lines) == (0, [])  # Not that it had finished.
     assert stored(run).keys() == whole.keys()

@@ -92,6 +92,13 @@ def test_what_changes_a_result_changes_the_key(changes: dict[str, str], same: li
     assert [one == other for one, other in zip(keys(), keys(**changes), strict=True)] == same
 
 
+def test_steps_are_known_unless_stored_episodes_decide() -> None:
+    first, second = make_plan().rows[0].chains[0]
+    assert (first.steps, second.steps) == (10, 1024)
+    first, _ = make_plan(sft=SFT + "data: data\n").rows[0].chains[0]
+    assert first.steps is None
+
+
 def test_the_model_of_a_first_stage_counts() -> None:
     assert keys()[0] != keys(sft=SFT + "model: runs/other\n")[0]
 

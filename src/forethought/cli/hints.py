@@ -1,0 +1,38 @@
+"""What a command advises to type next, with all that decides how a world is played."""
+
+import shlex
+from dataclasses import fields, replace
+
+from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.environments import find_environment
+
+_LEFT_OUT = ("id", "workers")
+"""Said in any case; and what changes no episode."""
+
+
+def world_flags(
+    environment: EnvironmentConfig, prompt: PromptConfig, *, picture_size: int | None
+) -> str:
+    """The flags of a world and its prompt: its name, and what differs from the defaults.
+
+    Args:
+        picture_size: pixels on a side, where the settings leave them to the model.
+    """
+    if environment.image_size is None and _takes_image_size(environment.id):
+        environment = replace(environment, image_size=picture_size)
+    words = ["--environment.id", environment.id]
+    for group, settings in (("environment", environment), ("prompt", prompt)):
+        for field in fields(settings):
+            value = getattr(settings, field.name)
+            if field.name in _LEFT_OUT or value == field.default:
+                continue
+            words.append(f"--{group}.{field.name.replace('_', '-')}")
+            if value is not True:
+                words += value if isinstance(value, tuple) else [str(value)]
+    return shlex.join(words)
+
+
+def _takes_image_size(name: str) -> bool:
+    if ":" in name:
+        return False
+    return any(option.name == "image_size" for option in find_environment(name).options)

@@ -1,0 +1,127 @@
+"""What a command advises to type next is accepted, and plays the same world in the same words."""
+
+from pathlib import Path
+
+import pytest
+
+from forethought.cli.hints import world_flags
+from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.serving.engine import Engine
+from tests.unit.cli.terminal import Outcome, Type
+
+SMALL = "--demonstrations 8 --batch-size 8 --compute.threads 1"
+SERVE = "--port 0 --threads 1"
+
+
+@pytest.mark.parametrize(
+    ("environment", "prompt", "flags"),
+    [
+        pytest.param(EnvironmentConfig("Bandit"), PromptConfig(), "", id="all by default"),
+        pytest.param(
+            EnvironmentConfig("EZPoints"),
+            PromptConfig(),
+            "--environment.image-size 64",
+            id="pictures as the model takes them",
+        ),
+        pytest.param(
+            EnvironmentConfig("EZPoints", image_size=48),
+            PromptConfig(),
+            "--environment.image-size 48",
+            id="pictures as they were asked for",
+        ),
+        pytest.param(
+            EnvironmentConfig("Wordle", options=("replies=known", "spelling=words"), workers=2),
+            PromptConfig(format="action_only", tell_invalid=True, return_levels=4),
+            "--environment.options replies=known spelling=words --prompt.format action_only "
+            "--prompt.tell-invalid --prompt.return-levels 4",
+            id="what differs, but for workers",
+        ),
+        pytest.param(
+            EnvironmentConfig("my.worlds:Own", options=("name=two words",)),
+            PromptConfig(),
+            "--environment.options 'name=two words'",
+            id="a world of one's own",
+        ),
+    ],
+)
+def test_flags_of_a_world(environment: EnvironmentConfig, prompt: PromptConfig, flags: str) -> None:
+    expected = f"--environment.id {environment.id} {flags}".rstrip()
+    assert world_flags(environment, prompt, picture_size=64) == expected
+
+
+@pytest.mark.parametrize(
+    ("typed", "advised"),
+    [
+        pytest.param("--environment.image-size 48", "--environment.image-size 48", id="asked for"),
+        pytest.param("", "--environment.image-size 300", id="as the world draws them"),
+    ],
+)
+def test_what_was_collected_is_learned_as_advised(
+    type_: Type, sft_run: Path, typed: str, advised: str
+) -> None:
+    world = "--environment.id EZPoints"
+    how = "--environment.options rules=reference --prompt.format action_only"
+    outcome = type_(f"collect {world} {typed} {how} --episodes 2 --output data")
+    advice = outcome.out.splitlines()[-1]
+    assert advice == f"next: forethought train sft --data data {world} {advised} {how}"
+    words = advice.removeprefix("next: forethought ")
+    learned = type_(f"{words} --model {sft_run} {SMALL} --output runs/a")
+    assert learned.code == 0, learned.err
+    assert "note:" not in learned.err  # The stored prompts are those of this world.
+
+
+def test_nobody_is_advised_to_imitate_chance(type_: Type) -> None:
+    outcome = type_("collect --policy random --environment.id Bandit --episodes 2 --output data")
+    assert outcome.code == 0
+    assert "next:" not in outcome.out
+
+
+def advice_of(outcome: Outcome) -> tuple[str, str]:
+    """The address and the command that `serve` advises."""
+    (line,) = (line for line in outcome.lines if line.startswith("try: "))
+    url, _, words = line.removeprefix("try: OPENAI_BASE_URL=").partition(" forethought ")
+    return url, words
+
+
+def test_a_served_run_is_played_as_advised(
+    type_: Type,
+    sft_run: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    how = "--environment.options rules=reference --prompt.tell-invalid"
+    train = f"train sft --model {sft_run} --environment.id NumberLine {how} {SMALL}"
+    assert type_(f"{train} --output runs/a").code == 0
+    played: list[Outcome] = []
+
+    def follow(engine: Engine) -> None:
+        out, err = capfd.readouterr()
+        url, words = advice_of(Outcome(0, out, err))
+        size = "--environment.image-size 64"
+        world = f"--environment.id NumberLine {size} {how} --max-new-tokens 8"
+        assert words == f"evaluate api:runs/a {world}"
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        played.append(type_(f"{words} --episodes 2"))
+        engine.stop()
+
+    monkeypatch.setattr(Engine, "wait", follow)
+    assert type_(f"serve runs/a {SERVE} --max-new-tokens 8").code == 0
+    (outcome,) = played
+    assert outcome.code == 0, outcome.err
+
+
+def test_answers_are_as_long_as_the_run_has_learned(
+    type_: Type, ppo_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Engine, "wait", Engine.stop)
+    _, words = advice_of(type_(f"serve {ppo_run} {SERVE}"))
+    assert words == f"evaluate api:{ppo_run} --environment.id Bandit --max-new-tokens 12"
+
+
+def test_where_a_model_is_at_home_is_not_guessed(
+    type_: Type, sft_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Engine, "wait", Engine.stop)
+    model = sft_run / "checkpoints" / "step_4" / "model"
+    _, words = advice_of(type_(f"serve {model} {SERVE}"))
+    assert words == f"evaluate api:{model} --environment.id WORLD"
