@@ -153,7 +153,7 @@ def stored_pairs(config: DPOConfig, run: Run) -> list[Pair]:
     """
     assert config.data is not None
     path = Path(config.data)
-    whole = [t for t in read_shards(path) if t.is_finished and t.failure is None]
+    whole = [t for t in read_shards(path) if t.failure is None and _can_be_judged(t, config)]
     candidates = _candidates(whole, config)
     pairs = make_pairs(candidates, margin=config.margin, most_per_state=config.pairs_per_state)
     if not pairs:
@@ -162,6 +162,15 @@ def stored_pairs(config: DPOConfig, run: Run) -> list[Pair]:
             "went better — expected several episodes of each game, or a lower margin"
         )
     return pairs[run.process :: run.processes]
+
+
+def _can_be_judged(trajectory: Trajectory, config: DPOConfig) -> bool:
+    """Whether it came to its end, and, where a gain counts, at what progress it began: of the
+    later part of an episode that is stored in pieces nobody knows."""
+    if not trajectory.is_finished:
+        return False
+    is_later_part = trajectory.first_step > 0 and trajectory.steps[0].progress is not None
+    return not (is_later_part and config.score == "gain")
 
 
 def _candidates(whole: Sequence[Trajectory], config: DPOConfig) -> Iterator[Candidate]:

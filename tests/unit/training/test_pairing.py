@@ -9,7 +9,8 @@ import pytest
 from forethought.config_dpo import DPOConfig, Pairing
 from forethought.config_parts import EnvironmentConfig, PromptConfig, RolloutConfig
 from forethought.environments.vector import InProcessRunner
-from forethought.errors import StorageError
+from forethought.errors import ConfigError, StorageError
+from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World, open_world
 from forethought.runs.pairs import read_pairs, write_pairs
 from forethought.targets.preference import trajectory_scores
@@ -18,6 +19,7 @@ from forethought.training.pairing import (
     gather,
     make_collectors,
     places,
+    stored_pairs,
 )
 from forethought.types import Trajectory
 from tests.unit.rollouts.dice import Dice
@@ -200,3 +202,13 @@ def test_a_run_is_what_the_loop_needs_of_it() -> None:
         *vars(Run),
         *Run.__dataclass_fields__,
     }
+
+
+def test_what_a_later_part_gained_is_not_known(tmp_path: Path) -> None:
+    """Stored in pieces, an episode's end looks as if all of its progress had come there."""
+    parts = branched(play(settings("branch")))
+    write_shard(tmp_path / "parts.parquet", parts)
+    stored = settings("matched", data=str(tmp_path))
+    with pytest.raises(ConfigError, match="holds no two answers"):
+        stored_pairs(stored, Alone())  # type: ignore[arg-type]
+    assert stored_pairs(replace(stored, score="level"), Alone())  # type: ignore[arg-type]
