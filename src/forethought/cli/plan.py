@@ -39,10 +39,19 @@ _GIB = 2**30
 
 
 class Lengths(NamedTuple):
-    """Tokens of one step."""
+    """Of one step, on average."""
 
     prompt: float
+    """Tokens."""
     answer: float
+    """Tokens."""
+    pictures: float
+    """Bytes."""
+
+    @property
+    def tokens(self) -> float:
+        """Of prompt and answer."""
+        return self.prompt + self.answer
 
 
 class Model(NamedTuple):
@@ -73,17 +82,19 @@ def make_plan(config: AnyConfig) -> list[str]:
     model = _measure(loaded)
     encoder = Encoder(loaded.model, loaded.processor)
     if isinstance(config, SFTConfig):
-        work, lengths = _sft_work(config, world, encoder)
+        work, lengths, steps = _sft_work(config, world, encoder)
     elif isinstance(config, OfflineConfig):
-        work, sample = offline_work(config)
+        work, sample, steps = offline_work(config)
         lengths = _lengths(sample, encoder)
     elif isinstance(config, DPOConfig):
         work, sample = dpo_work(config, world)
         lengths = _lengths(sample, encoder)._replace(answer=float(config.rollout.max_new_tokens))
+        steps = config.rollout.steps_per_iteration
     else:
         work, lengths = _ppo_work(config, world, encoder)
+        steps = config.rollout.steps_per_iteration
     size = f"model       {model.parameters:,} parameters, of which {model.trained:,} are trained"
-    return ["plan", *work, size, *_memory(config, model, lengths)]
+    return ["plan", *work, size, *_memory(config, model, lengths, steps)]
 
 
 def check(config: AnyConfig) -> None:
@@ -141,7 +152,8 @@ def _measure(loaded: LoadedModel) -> Model:
     )
 
 
-def _sft_work(config: SFTConfig, world: World, encoder: Encoder) -> tuple[list[str], Lengths]:
+def _sft_work(config: SFTConfig, world: World, encoder: Encoder) -> tuple[list[str], Lengths, int]:
+    """Lines of the plan, a step's lengths, and how many steps are learned from."""
     if config.data is None:
         count = config.demonstrations + _corrections(config)
         sample = _steps(demonstrations(world, config))
@@ -153,12 +165,16 @@ def _sft_work(config: SFTConfig, world: World, encoder: Encoder) -> tuple[list[s
             raise ConfigError(f"data: {config.data} holds no step with a valid answer")
     lengths = _lengths(sample[:_SAMPLE_STEPS], encoder)
     updates = config.updates(count)
-    tokens = config.epochs * count * sum(lengths)
-    return [
-        f"updates     {updates:,} of {config.batch_size} answers each, from {count:,} steps",
-        f"tokens      at most {tokens:,.0f} trained on (per step {lengths.prompt:.0f} of prompt "
-        f"and {lengths.answer:.0f} of answer)",
-    ], lengths
+    tokens = config.epochs * count * lengths.tokens
+    return (
+        [
+            f"updates     {updates:,} of {config.batch_size} answers each, from {count:,} steps",
+            f"tokens      at most {tokens:,.0f} trained on (per step {lengths.prompt:.0f} of prompt "
+            f"and {lengths.answer:.0f} of answer)",
+        ],
+        lengths,
+        count,
+    )
 
 
 def _corrections(config: SFTConfig) -> int:
@@ -184,7 +200,7 @@ def _ppo_work(config: PPOConfig, world: World, encoder: Encoder) -> tuple[list[s
     lengths = lengths._replace(answer=float(rollout.max_new_tokens))
     steps = iterations * rollout.steps_per_iteration
     generated = steps * lengths.answer
-    trained = config.epochs * steps * sum(lengths)
+    trained = config.epochs * steps * lengths.tokens
     return [
         f"steps       {steps:,} of the environment: {rounds}, in {rollout.slots} slots",
         f"updates     {iterations * config.updates_per_iteration:,}: "
@@ -201,23 +217,27 @@ def _steps(trajectories: Iterable[Trajectory]) -> list[Step]:
 def _lengths(steps: Sequence[Step], encoder: Encoder) -> Lengths:
     prompts = [len(encoder.encode(step.prompt.messages).token_ids) for step in steps]
     answers = [len(encoder.tokenise_answer(step.completion.text)) for step in steps]
-    return Lengths(sum(prompts) / len(steps), sum(answers) / len(steps))
+    messages = chain.from_iterable(step.prompt.messages for step in steps)
+    pictures = sum(message.image.nbytes for message in messages if message.image is not None)
+    count = len(steps)
+    return Lengths(sum(prompts) / count, sum(answers) / count, pictures / count)
 
 
-def _memory(config: LanguageConfig, model: Model, lengths: Lengths) -> list[str]:
+def _memory(config: LanguageConfig, model: Model, lengths: Lengths, steps: int) -> list[str]:
     """Bytes, roughly. What a layer keeps for its backward pass is about ten numbers per unit
     of its width and three per unit of its perceptron; the vocabulary's logits, their
-    log-probabilities and gradients are three more per word, for answer tokens alone."""
+    log-probabilities and gradients are three more per word, for answer tokens alone. What is
+    learned from stays in memory, its pictures unpacked: those of so many steps."""
     bf16 = config.compute.precision == "bf16"
     frozen_size = 2 if bf16 and config.lora.components else 4
     weights = 4 * model.trained + frozen_size * (model.parameters - model.trained)
-    batch_tokens = config.batch_size * sum(lengths)
+    batch_tokens = config.batch_size * lengths.tokens
     tokens = min(config.compute.micro_batch_tokens, batch_tokens)
     layer = 10 * model.hidden + 3 * model.intermediate
     kept = model.layers * layer
     if config.compute.gradient_checkpointing:
         kept = layer + model.layers * model.hidden
-    share = lengths.answer / sum(lengths)
+    share = lengths.answer / lengths.tokens
     activations = tokens * (kept * (2 if bf16 else 4) + share * 3 * 4 * model.vocabulary)
     parts = {
         "weights": weights,
@@ -226,7 +246,7 @@ def _memory(config: LanguageConfig, model: Model, lengths: Lengths) -> list[str]
         "activations": activations,
     }
     if isinstance(config, PPOConfig | DPOConfig):
-        cached = config.rollout.slots * sum(lengths) * model.layers * model.cache_width * 4
+        cached = config.rollout.slots * lengths.tokens * model.layers * model.cache_width * 4
         parts["cache of generation"] = cached
     if isinstance(config, QSFTConfig):
         parts["behaviour and target"] = 2 * 4 * model.trained
@@ -237,6 +257,8 @@ def _memory(config: LanguageConfig, model: Model, lengths: Lengths) -> list[str]
         parts["heads"] = 4 * head * (2 * 4 + 2)
     if isinstance(config, DPOConfig) and not config.lora.components:
         parts["reference"] = 4 * model.trained
+    if lengths.pictures:
+        parts["pictures"] = steps * lengths.pictures
     total = sum(parts.values())
     shares = ", ".join(f"{name} {_size(value)}" for name, value in parts.items())
     return [

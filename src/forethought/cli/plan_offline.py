@@ -17,8 +17,8 @@ from forethought.types import Step
 _SAMPLE_STEPS = 64
 
 
-def offline_work(config: OfflineConfig) -> tuple[list[str], list[Step]]:
-    """Lines of the plan, and steps from which lengths can be judged.
+def offline_work(config: OfflineConfig) -> tuple[list[str], list[Step], int]:
+    """Lines of the plan, steps from which lengths can be judged, and how many there are.
 
     Raises:
         ForethoughtError: data that are not there or hold nothing to learn from.
@@ -40,7 +40,7 @@ def offline_work(config: OfflineConfig) -> tuple[list[str], list[Step]]:
         more = f", those from the last step on {maps[-1].lowest:g} to {maps[-1].highest:g}"
         work.append(f"reward map  returns {ends} become 0 to 1{more if len(maps) > 1 else ''}")
     sample = list(islice(chain.from_iterable(t.steps for t in stored(path)), _SAMPLE_STEPS))
-    return work, sample
+    return work, sample, sum(lengths)
 
 
 def _stages(config: OfflineConfig, episodes: int) -> Sequence[Stage[Any]]:

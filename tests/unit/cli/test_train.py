@@ -111,6 +111,12 @@ def test_a_dry_run_of_sft_prints_settings_and_plan_and_writes_nothing(
     assert "an estimate: weights 4." in plan[4]
 
 
+def test_a_dry_run_counts_the_pictures_that_stay_in_memory(type_: Type) -> None:
+    """50,000 of 300 × 300 pixels, three bytes each: the paper's demonstrations."""
+    words = "--environment.id NumberLine --environment.image-size 300 --demonstrations 50000"
+    assert ", pictures 12.57 GiB\n" in type_(f"train sft {words} --dry-run").out
+
+
 def test_a_model_made_from_nothing_is_as_large_as_its_name_says(
     type_: Type, tmp_path: Path
 ) -> None:
