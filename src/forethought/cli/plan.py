@@ -166,15 +166,12 @@ def _sft_work(config: SFTConfig, world: World, encoder: Encoder) -> tuple[list[s
     lengths = _lengths(sample[:_SAMPLE_STEPS], encoder)
     updates = config.updates(count)
     tokens = config.epochs * count * lengths.tokens
-    return (
-        [
-            f"updates     {updates:,} of {config.batch_size} answers each, from {count:,} steps",
-            f"tokens      at most {tokens:,.0f} trained on (per step {lengths.prompt:.0f} of prompt "
-            f"and {lengths.answer:.0f} of answer)",
-        ],
-        lengths,
-        count,
-    )
+    work = [
+        f"updates     {updates:,} of {config.batch_size} answers each, from {count:,} steps",
+        f"tokens      at most {tokens:,.0f} trained on (per step {lengths.prompt:.0f} of prompt "
+        f"and {lengths.answer:.0f} of answer)",
+    ]
+    return work, lengths, count
 
 
 def _corrections(config: SFTConfig) -> int:
