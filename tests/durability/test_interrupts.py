@@ -29,7 +29,7 @@ PPO_PHASES = [
     ("forethought.training.start:load_pretrained", 1, START_OVER),
     ("forethought.rollouts.collector:parse_answer", 40, GO_ON),  # in the third iteration
     ("forethought.training.ppo:rescore", 1, GO_ON),
-    ("forethought.training.ppo:policy_loss", 9, GO_ON),
+    ("forethought.training.ppo_updates:policy_loss", 9, GO_ON),
     ("accelerate:Accelerator.backward", 5, GO_ON),
     ("forethought.runs.metrics:MetricsLog.log_timing", 2, GO_ON),
     ("forethought.training.run:write_shard", 2, GO_ON),

@@ -35,7 +35,7 @@ def test_sft_by_muon_killed_at_three_random_moments(tmp_path: Path) -> None:
 
 def test_ppo_in_groups_killed_at_three_random_moments(ppo: str, tmp_path: Path) -> None:
     """Rounds of whole episodes: what a slot plays next is not what it would play in turn."""
-    words = f"{ppo} --advantage gigpo --group-size 4"
+    words = f"{ppo} --advantage gigpo --group-size 4 --total-steps 800"
     whole = trained(words, tmp_path / "whole")
     kill_and_resume(words, tmp_path / "ppo", moments(2, 3, PPO_ITERATIONS))
     assert_same_run(tmp_path / "ppo", whole)

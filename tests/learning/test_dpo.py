@@ -19,7 +19,9 @@ from tests.learning.bandit import CHANCE, ONE_THREAD, ROLLOUT, WORLD, success_in
 pytestmark = pytest.mark.slow
 
 BAR = 0.6
-GENTLE = OptimizerConfig(learning_rate=1e-4, schedule="linear")
+GENTLE = OptimizerConfig(learning_rate=6e-5, schedule="linear")
+"""At three times this rate one seed in three unlearns its form, which one being a matter of the
+last bits of a processor's sums."""
 
 
 def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
@@ -28,7 +30,7 @@ def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
         model=str(imitator),
         output=str(output),
         environment=WORLD,
-        total_steps=16 * 128,
+        total_steps=32 * 128,
         objective="dpo",
         beta=0.3,
         consistency_coefficient=0.0,
@@ -37,7 +39,7 @@ def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
         epochs=4,
         batch_size=8,
         rollout=ROLLOUT,
-        optimizer=OptimizerConfig(learning_rate=2e-4, schedule="linear"),
+        optimizer=GENTLE,
         compute=ONE_THREAD,
     )
     return success_in_training(train_dpo(replace(config, **changes)))
@@ -47,12 +49,11 @@ def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
     "changes",
     [
         pytest.param({}, id="dpo, matched"),
+        pytest.param({"pairing": "branch"}, id="dpo, branched"),
         pytest.param(
-            # Branches play half of the steps.
-            {"pairing": "branch", "total_steps": 32 * 128, "optimizer": GENTLE},
-            id="dpo, branched",
+            {"objective": "apw", "consistency_coefficient": 0.1, "total_steps": 16 * 128},
+            id="apw and apc",
         ),
-        pytest.param({"objective": "apw", "consistency_coefficient": 0.1}, id="apw and apc"),
     ],
 )
 def test_it_learns(imitator: Path, tmp_path: Path, changes: dict[str, Any]) -> None:
