@@ -20,8 +20,8 @@ pytestmark = pytest.mark.slow
 
 BAR = 0.6
 GENTLE = OptimizerConfig(learning_rate=6e-5, schedule="linear")
-"""At three times this rate one seed in three unlearns its form, which one being a matter of the
-last bits of a processor's sums."""
+"""At three times this rate one seed in three ends at nothing, and the last bits of a processor's
+sums decide how far another one comes."""
 
 
 def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
