@@ -95,10 +95,8 @@ class Settings:
         path = folder / SETTINGS_FILE
         try:
             content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            acting, support = (
-                ActingConfig(**content["acting"]),
-                SupportConfig(**content["support"]),
-            )
+            acting = ActingConfig(**content["acting"])
+            support = SupportConfig(**content["support"])
             return cls(acting, support, content.get("dummy"))  # Not in runs of before 2026-11.
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise PolicyError(f"{path}: got no settings of a Q-SFT policy ({error})") from error

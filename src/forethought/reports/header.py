@@ -79,8 +79,10 @@ def _progress_of_rounds(config: DPOConfig | PPOConfig, run: RunRecord, done: int
     if run.metrics is not None:
         per_step = config.rollout.steps_per_iteration
         so_far = int(run.metrics.environment_steps(run.metrics.steps, per_step=per_step)[-1])
-    is_over = so_far + config.rollout.steps_per_iteration > config.total_steps
-    end = "" if is_over else f" of {count(config.total_steps)}"
+    goes_on = (
+        config.goes_on(so_far) if isinstance(config, PPOConfig) else config.goes_on(done, so_far)
+    )
+    end = f" of {count(config.total_steps)}" if goes_on else ""
     return f"{count(so_far)}{end} environment steps"
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from forethought.config import SFTConfig
 from forethought.config_dpo import DPOConfig
 from forethought.config_file import LanguageConfig, OfflineConfig
-from forethought.environments.contract import Environment
 from forethought.errors import ConfigError
 from forethought.rollouts.seeding import is_held_out
 from forethought.rollouts.store import read_origins, read_shards
@@ -30,11 +29,7 @@ def require_learnable(config: LanguageConfig, world: World) -> None:
     if data is None:
         return
     _require_own("data", data, world)
-    environment = world.factory()
-    try:
-        _require_equal_pictures(data, _first(Path(data)), environment)
-    finally:
-        environment.close()
+    _require_equal_pictures(data, world)
 
 
 def unlike(config: LanguageConfig, world: World) -> str | None:
@@ -89,11 +84,17 @@ def _first(data: Path) -> Trajectory:
     return next(one for one in read_shards(data) if one.steps)
 
 
-def _require_equal_pictures(data: str, first: Trajectory, environment: Environment) -> None:
-    pictures = (message.image for message in first.steps[0].prompt.messages)
+def _require_equal_pictures(data: str, world: World) -> None:
+    pictures = (message.image for message in _first(Path(data)).steps[0].prompt.messages)
     stored = next((picture for picture in pictures if picture is not None), None)
-    seen = environment.restart(0).image if stored is not None else None
-    if stored is not None and seen is not None and seen.shape != stored.shape:
+    if stored is None:
+        return
+    environment = world.factory()
+    try:
+        seen = environment.restart(0).image
+    finally:
+        environment.close()
+    if seen is not None and seen.shape != stored.shape:
         height, width, _ = seen.shape
         raise ConfigError(
             f"data: {data} has pictures of {stored.shape[1]} × {stored.shape[0]}, but the "
