@@ -194,8 +194,9 @@ class RolloutConfig:
     """Longest answer. RL4VLM: 256."""
 
     hold_actions: bool = False
-    """Whether answers can name only actions that are open now: the tokens of the action field
-    are drawn from those that lead to one, and their log-probs are of that distribution."""
+    """Whether answers can name only actions that are open now, those that the prompt lists or
+    else all legal ones: the tokens of the action field are drawn from those that lead to one,
+    and their log-probs are of that distribution."""
 
     on_invalid: Literal["random", "penalise"] = "random"
     """An answer without a valid action: draw one uniformly (RL4VLM, Eq. 4.1), or let the

@@ -29,7 +29,7 @@ from forethought.rollouts.slot import (
     Slot,
     Start,
 )
-from forethought.types import Observation, Prompt, Trajectory
+from forethought.types import Prompt, Trajectory
 
 MAX_FAILURES = 3
 """Episodes in a row that one slot may give up before the run stops."""
@@ -179,7 +179,7 @@ class Collector:
             if slot.observation is None:
                 self._begin(slot, plan)
             else:
-                self._ask(slot, slot.observation)
+                self._ask(slot)
         while self._asked_of_world or self._asked_of_policy:
             if self._asked_of_world:
                 for reply in self._receive():
@@ -208,7 +208,7 @@ class Collector:
         """Repeats one more of the actions that lead to the slot's start; False: it is there."""
         if reply.transition is not None:
             self._remember(slot, slot.ahead.pop(0))
-        slot.observation = reply.observation
+        slot.see(reply)
         if slot.ahead:
             self._tell(slot, Act(slot.ahead[0]))
         return bool(slot.ahead)
@@ -219,11 +219,14 @@ class Collector:
         slot.actions.append(action)
         slot.past.append(behind(slot.observation, action, choices))
 
-    def _ask(self, slot: Slot, observation: Observation) -> None:
-        slot.observation = observation
-        slot.prompt = self._policy.prompt(self._prompter.messages(observation, slot.past))
-        choices = observation.admissible_actions or self._runner.actions
-        held = choices if self._settings.hold_actions else None
+    def _ask(self, slot: Slot) -> None:
+        assert slot.observation is not None
+        slot.prompt = self._policy.prompt(self._prompter.messages(slot.observation, slot.past))
+        held = None
+        if self._settings.hold_actions:
+            # What the prompt does not list is open to any text, and yet not all of it is legal.
+            listed = slot.observation.admissible_actions or self._runner.actions
+            held = listed or slot.legal_actions or None
         self._request(slot.index, slot, slot.prompt, self._settings.max_new_tokens, held)
 
     def _request(
@@ -255,18 +258,20 @@ class Collector:
         if isinstance(reply, Failed):
             self._on_failure(slot, reply, plan)
         elif slot.is_replaying:
-            slot.is_replaying, slot.observation = False, reply.observation
+            slot.is_replaying = False
+            slot.see(reply)
             if slot.asked is not None:
                 self._tell(slot, Act(slot.asked.action.action))  # what had failed, once more
             elif slot.ahead:
                 self._tell(slot, Act(slot.ahead[0]))
             else:
-                self._ask(slot, reply.observation)
+                self._ask(slot)
         elif slot.ahead:
             if not self._walk(slot, reply):
-                self._ask(slot, reply.observation)
+                self._ask(slot)
         elif reply.transition is None:
-            self._ask(slot, reply.observation)
+            slot.see(reply)
+            self._ask(slot)
         else:
             self._on_transition(slot, reply, reply.transition, plan)
 
@@ -291,10 +296,10 @@ class Collector:
             self._close_trajectory(slot, reply, is_terminal=what.terminated, has_ended=ended)
         if is_left:
             self._begin(slot, plan)
-        elif plan.is_enough(slot):
-            slot.observation = reply.observation
-        else:
-            self._ask(slot, reply.observation)
+            return
+        slot.see(reply)
+        if not plan.is_enough(slot):
+            self._ask(slot)
 
     def _close_trajectory(
         self, slot: Slot, reply: Reply, *, is_terminal: bool, has_ended: bool

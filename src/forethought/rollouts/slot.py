@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from forethought.environments.slots import Reply
 from forethought.policies.contract import GenerationResult
 from forethought.prompts.contract import Past
 from forethought.types import Observation, ParsedAction, Prompt, Step, Trajectory
@@ -62,6 +63,8 @@ class Slot:
     total_reward: float = 0.0
     observation: Observation | None = None
     """What the agent sees now; None between episodes."""
+    legal_actions: tuple[str, ...] = ()
+    """What is open now, whether the observation lists it or not."""
     prompt: Prompt | None = None
     asked: Asked | None = None
     steps: list[Step] = field(default_factory=list[Step])
@@ -75,6 +78,10 @@ class Slot:
     numbers: list[int] = field(default_factory=list[int])
     """Of the trajectories: which start each comes from."""
     episodes: list[Episode] = field(default_factory=list[Episode])
+
+    def see(self, reply: Reply) -> None:
+        """What the agent stands before now."""
+        self.observation, self.legal_actions = reply.observation, reply.legal_actions
 
 
 class Plan(Protocol):
