@@ -23,6 +23,7 @@ from forethought.policies.encoding import Encoder
 from forethought.policies.loading import LoadedModel, load_outline
 from forethought.policies.lora import add_lora
 from forethought.policies.tiny import IMAGE_SIZE, SIZES, make_tiny
+from forethought.rollouts.pictures import PictureEncoder
 from forethought.rollouts.scripted import play, random_answer
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World, open_world
@@ -47,6 +48,8 @@ class Lengths(NamedTuple):
     """Tokens."""
     pictures: float
     """Bytes."""
+    packed: float
+    """Bytes of the pictures as `training/packing.py` keeps them."""
 
     @property
     def tokens(self) -> float:
@@ -214,17 +217,17 @@ def _steps(trajectories: Iterable[Trajectory]) -> list[Step]:
 def _lengths(steps: Sequence[Step], encoder: Encoder) -> Lengths:
     prompts = [len(encoder.encode(step.prompt.messages).token_ids) for step in steps]
     answers = [len(encoder.tokenise_answer(step.completion.text)) for step in steps]
-    messages = chain.from_iterable(step.prompt.messages for step in steps)
-    pictures = sum(message.image.nbytes for message in messages if message.image is not None)
-    count = len(steps)
-    return Lengths(sum(prompts) / count, sum(answers) / count, pictures / count)
+    images = [image for step in steps for image in step.prompt.images]
+    pictures, packed = sum(image.nbytes for image in images), map(PictureEncoder(), images)
+    totals = (sum(prompts), sum(answers), pictures, sum(map(len, packed)))
+    return Lengths(*(total / len(steps) for total in totals))
 
 
 def _memory(config: LanguageConfig, model: Model, lengths: Lengths, steps: int) -> list[str]:
     """Bytes, roughly. What a layer keeps for its backward pass is about ten numbers per unit
     of its width and three per unit of its perceptron; the vocabulary's logits, their
     log-probabilities and gradients are three more per word, for answer tokens alone. What is
-    learned from stays in memory, its pictures unpacked: those of so many steps."""
+    learned from stays in memory, so many steps of it: the pictures of a data set packed."""
     bf16 = config.compute.precision == "bf16"
     frozen_size = 2 if bf16 and config.lora.components else 4
     weights = 4 * model.trained + frozen_size * (model.parameters - model.trained)
@@ -255,7 +258,8 @@ def _memory(config: LanguageConfig, model: Model, lengths: Lengths, steps: int) 
     if isinstance(config, DPOConfig) and not config.lora.components:
         parts["reference"] = 4 * model.trained
     if lengths.pictures:
-        parts["pictures"] = steps * lengths.pictures
+        is_online = isinstance(config, PPOConfig | DPOConfig)
+        parts["pictures"] = steps * (lengths.pictures if is_online else lengths.packed)
     total = sum(parts.values())
     shares = ", ".join(f"{name} {_size(value)}" for name, value in parts.items())
     return [

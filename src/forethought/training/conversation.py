@@ -9,7 +9,6 @@ behind both, and what lies between is the world's reply:
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -23,12 +22,13 @@ from forethought.policies.batching import (
     plan_rows,
 )
 from forethought.policies.encoding import Encoder
+from forethought.training.packing import PackedExample, Packer
 
 
 class Row(NamedTuple):
     """Tokens that go through the model together."""
 
-    example: Example
+    packed: PackedExample
     """The first prompt, and everything behind it: answers and replies."""
     is_action: tuple[bool, ...]
     """Per token behind the prompt: is it of an answer to learn from?"""
@@ -36,6 +36,11 @@ class Row(NamedTuple):
     """Per token behind the prompt: is it of what the world replied?"""
     answers: int
     """How many are learned from."""
+
+    @property
+    def length(self) -> int:
+        """Tokens in all."""
+        return self.packed.length
 
     @property
     def actions(self) -> int:
@@ -66,7 +71,9 @@ def to_rows(answers: Iterable[tuple[Example, bool]], limit: int | None) -> list[
         limit: tokens that the model reads; None: any number.
     """
     rows: list[Row] = []
-    for example, is_learned in answers:
+    pack = Packer()
+    for one, is_learned in answers:
+        example = pack(one)
         flags = (is_learned,) * len(example.completion_ids)
         longer = _continued(rows[-1], example, flags, limit) if rows else None
         if longer is None:
@@ -77,21 +84,21 @@ def to_rows(answers: Iterable[tuple[Example, bool]], limit: int | None) -> list[
 
 
 def _continued(
-    row: Row, example: Example, flags: tuple[bool, ...], limit: int | None
+    row: Row, example: PackedExample, flags: tuple[bool, ...], limit: int | None
 ) -> Row | None:
     """The row with this answer behind it; None where its prompt does not begin with the row, or
     it would be longer than the model reads."""
-    before = row.example
-    ids, so_far = example.prompt.token_ids, before.length
-    first = len(before.prompt.token_ids)
-    begins = ids[:first] == before.prompt.token_ids and ids[first:so_far] == before.completion_ids
+    before = row.packed
+    ids, so_far = example.prompt_ids, before.length
+    first = len(before.prompt_ids)
+    begins = ids[:first] == before.prompt_ids and ids[first:so_far] == before.completion_ids
     if not begins or (limit is not None and example.length > limit):
         return None
     reply = ids[so_far:]
-    # The later prompt holds the pictures of the earlier one, and those of the replies.
-    prompt = replace(example.prompt, token_ids=before.prompt.token_ids)
+    said = (*before.completion_ids, *reply, *example.completion_ids)
     return Row(
-        Example(prompt, (*before.completion_ids, *reply, *example.completion_ids)),
+        # The later prompt holds the pictures of the earlier one, and those of the replies.
+        PackedExample(before.prompt_ids, example.pngs, said),
         is_action=(*row.is_action, *(False,) * len(reply), *flags),
         is_reply=(*row.is_reply, *(True,) * len(reply), *(False,) * len(flags)),
         answers=row.answers + any(flags),
@@ -108,8 +115,9 @@ def lay_out_rows(
     """
     alone = all(all(row.is_action) for row in rows)
     batches: list[RowBatch] = []
-    for plan in plan_rows([row.example for row in rows], max_tokens, share_prompts=alone):
-        tokens = build_batch([[rows[i].example for i in group] for group in plan], encoder)
+    examples = [row.packed.unpack() for row in rows]
+    for plan in plan_rows(examples, max_tokens, share_prompts=alone):
+        tokens = build_batch([[examples[i] for i in group] for group in plan], encoder)
         order = tuple(i for group in plan for i in group)
         is_action_BT = mark_in_window(tokens, [rows[i].is_action for i in order])
         batches.append(RowBatch(tokens.to(device), is_action_BT.to(device), order))

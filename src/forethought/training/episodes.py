@@ -53,7 +53,7 @@ class Episode:
     @property
     def tokens(self) -> int:
         """All tokens, prompts and replies included."""
-        return sum(row.example.length for row in self.rows)
+        return sum(row.length for row in self.rows)
 
     @property
     def known_actions(self) -> int:
@@ -79,7 +79,7 @@ class Episode:
             [
                 token
                 for row in self.rows
-                for token, mine in zip(row.example.completion_ids, row.is_action, strict=True)
+                for token, mine in zip(row.packed.completion_ids, row.is_action, strict=True)
                 if mine
             ]
         )

@@ -60,7 +60,7 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
                 config.compute.micro_batch_tokens,
                 reply_weight=config.reply_weight,
             )
-            seconds, tokens = perf_counter() - started, sum(row.example.length for row in batch)
+            seconds, tokens = perf_counter() - started, sum(row.length for row in batch)
             speed = [Measure("update_s", seconds), Measure("tokens_per_s", tokens / seconds)]
             run.record(updater.steps, measures, speed)
             bar.update()

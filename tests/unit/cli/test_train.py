@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import resource
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -112,9 +113,17 @@ def test_a_dry_run_of_sft_prints_settings_and_plan_and_writes_nothing(
 
 
 def test_a_dry_run_counts_the_pictures_that_stay_in_memory(type_: Type) -> None:
-    """50,000 of 300 × 300 pixels, three bytes each: the paper's demonstrations."""
-    words = "--environment.id NumberLine --environment.image-size 300 --demonstrations 50000"
-    assert ", pictures 12.57 GiB\n" in type_(f"train sft {words} --dry-run").out
+    """50,000 of 300 × 300 pixels, the paper's demonstrations, are 12.6 GiB at three bytes each,
+    and wait packed; the 1,024 of an iteration are as they were drawn."""
+    words = "--environment.id NumberLine --environment.image-size 300"
+    packed = re.search(
+        r", pictures (0\.\d\d) GiB\n",
+        type_(f"train sft {words} --demonstrations 50000 --dry-run").out,
+    )
+    assert packed is not None
+    assert 0.05 < float(packed.group(1)) < 0.5
+    online = f"train ppo --model tiny {words} --rollout.steps-per-iteration 1024 --dry-run"
+    assert ", pictures 0.26 GiB\n" in type_(online).out
 
 
 def test_a_model_made_from_nothing_is_as_large_as_its_name_says(

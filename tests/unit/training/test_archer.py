@@ -81,7 +81,7 @@ def by_hand(episode: Episode, learner: Learner) -> list[tuple[float, float, floa
     values: list[float] = []
     with torch.no_grad():
         for row in episode.rows:
-            prompt, answer = row.example.prompt.token_ids, row.example.completion_ids
+            prompt, answer = row.packed.prompt_ids, row.packed.completion_ids
             values.append(float(heads.value(hidden(prompt))))
             within = hidden((*prompt, *answer[:-1]))
             both = [head(within)[answer[-1]] for head in (heads.slow_first, heads.slow_second)]

@@ -17,6 +17,7 @@ from forethought.rollouts.world import open_world
 from forethought.runs.metrics import read_metrics
 from forethought.training.conversation import Row, lay_out_rows, mark_replies, to_rows
 from forethought.training.imitation import Replies, imitate
+from forethought.training.packing import PackedExample, Packer
 from forethought.training.run import Run
 from forethought.training.sft import rows_in_a_batch, train_sft
 from forethought.types import Message
@@ -60,15 +61,15 @@ def loss_of(
     return float(loss), gradient.clone()
 
 
-def alone_in_a_row(answer: Example) -> Row:
+def alone_in_a_row(answer: PackedExample) -> Row:
     length = len(answer.completion_ids)
     return Row(answer, (True,) * length, (False,) * length, answers=1)
 
 
 def test_together_as_each_alone(answers: list[Example], policy: HuggingFacePolicy) -> None:
     (row,) = to_rows([(answer, True) for answer in answers], None)
-    alone = [alone_in_a_row(answer) for answer in answers]
-    assert row.example.length == answers[-1].length < sum(one.example.length for one in alone)
+    alone = [alone_in_a_row(Packer()(answer)) for answer in answers]
+    assert row.length == answers[-1].length < sum(one.length for one in alone)
     (loss, gradient), (expected, expected_gradient) = loss_of([row], policy), loss_of(alone, policy)
     assert loss == pytest.approx(expected, rel=1e-5)
     torch.testing.assert_close(gradient, expected_gradient, atol=1e-5, rtol=1e-3)
@@ -80,7 +81,7 @@ def test_what_is_not_learned_stands_before_what_is(
 ) -> None:
     (row,) = to_rows(zip(answers, (True, False, True), strict=True), None)
     lengths = [len(answer.completion_ids) for answer in answers]
-    assert row.example.length == answers[-1].length
+    assert row.length == answers[-1].length
     assert (row.actions, row.answers) == (lengths[0] + lengths[2], 2)
     assert row.is_action[: lengths[0]] == (True,) * lengths[0]
     assert row.is_action[-lengths[2] :] == (True,) * lengths[2]
@@ -92,10 +93,10 @@ def test_replies_weigh_as_asked(answers: list[Example], policy: HuggingFacePolic
     """Against the row taken as one answer: all of its tokens, then the answers alone."""
     (row,) = to_rows([(answer, True) for answer in answers], None)
     lengths = [len(answer.completion_ids) for answer in answers]
-    assert row.replies == row.example.length - len(answers[0].prompt.token_ids) - sum(lengths)
+    assert row.replies == row.length - len(answers[0].prompt.token_ids) - sum(lengths)
     assert row.is_reply[lengths[0]]
     assert not any(a and r for a, r in zip(row.is_action, row.is_reply, strict=True))
-    everything = alone_in_a_row(row.example)
+    everything = alone_in_a_row(row.packed)
     all_loss, all_gradient = loss_of([everything], policy)
     mine, mine_gradient = loss_of([row], policy)
     found, gradient = loss_of([row], policy, reply_weight=0.3)
@@ -131,9 +132,8 @@ def test_a_run_learns_the_replies(small_model: Path, tmp_path: Path) -> None:
 
 def test_nothing_learned_no_row(answers: list[Example]) -> None:
     assert to_rows([(answers[0], False)], None) == []
-    assert [row.example for row in to_rows([(answers[1], False), (answers[0], True)], None)] == [
-        answers[0]
-    ]
+    (row,) = to_rows([(answers[1], False), (answers[0], True)], None)
+    assert row.packed == Packer()(answers[0])
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from forethought.training.episodes import (
     transitions,
 )
 from forethought.training.legal import AnswerTrie
+from forethought.training.packing import Packer
 from forethought.types import EnvironmentFailure, Message, Prompt, Trajectory
 from tests.unit.training.conftest import ACTION_ONLY
 from tests.unit.training.crossing import cut_after, straight_on
@@ -54,7 +55,7 @@ def test_a_conversation_is_one_row(conversation: Trajectory, policy: HuggingFace
     last = conversation.steps[-1]
     prompt_ids = policy.prompt(last.prompt.messages).token_ids
     answer_ids = policy.encoder.tokenise_answer(last.completion.text)
-    whole = (*row.example.prompt.token_ids, *row.example.completion_ids)
+    whole = (*row.packed.prompt_ids, *row.packed.completion_ids)
     assert whole == (*prompt_ids, *answer_ids)
     said = [policy.encoder.tokenise_answer(step.completion.text) for step in conversation.steps]
     assert list(episode.answers()) == said
@@ -67,7 +68,7 @@ def test_steps_that_stand_alone_are_rows(crossing: World, policy: HuggingFacePol
     episode = to_episode(trajectory, policy)
     assert len(episode.rows) == len(trajectory.steps) == 4
     assert all(all(row.is_action) for row in episode.rows)
-    assert [row.example.prompt.token_ids for row in episode.rows] == [
+    assert [row.packed.prompt_ids for row in episode.rows] == [
         policy.prompt(step.prompt.messages).token_ids for step in trajectory.steps
     ]
 
@@ -220,7 +221,7 @@ def test_what_could_stand_there() -> None:
     choices = tuple(trie.choices((1, 3, 9)))
     assert choices == ((1,), (2, 3), (9,))
     example = Example(Prompt((Message("user", "?"),), (5,)), (1, 3, 9))
-    row = Row(example, is_action=(True,) * 3, is_reply=(False,) * 3, answers=1)
+    row = Row(Packer()(example), is_action=(True,) * 3, is_reply=(False,) * 3, answers=1)
     free = replace(EPISODE, rows=(row,), answer_lengths=(3,))
     bound = replace(free, choices=choices)
 

@@ -73,7 +73,7 @@ def targets_by_hand(episode: Episode, learner: Learner) -> tuple[list[float], li
     rewards: list[float] = []
     discounts: list[float] = []
     for row, reward in zip(episode.rows, episode.rewards, strict=True):
-        prompt, answer = row.example.prompt.token_ids, row.example.completion_ids
+        prompt, answer = row.packed.prompt_ids, row.packed.completion_ids
         prefixes += [(*prompt, *answer[:length]) for length in range(len(answer))]
         tokens += answer
         rewards += [0.0] * (len(answer) - 1) + [reward]

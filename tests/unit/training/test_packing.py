@@ -1,0 +1,45 @@
+"""What is learned from waits in memory with its pictures packed, and comes out as it went in."""
+
+import numpy as np
+import pytest
+import torch
+
+from forethought.policies.batching import Example, build_batch
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.tiny import make_tiny
+from forethought.training.packing import Packer
+from forethought.types import Image, Message
+from tests.unit.training.conftest import SMALL
+
+
+@pytest.fixture(scope="module")
+def policy() -> HuggingFacePolicy:
+    return HuggingFacePolicy(make_tiny(["one two up ?"], seed=0, size=SMALL), slots=1)
+
+
+def noise(seed: int) -> Image:
+    return np.random.default_rng(seed).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+
+
+def test_a_packed_example_is_laid_out_as_it_was(policy: HuggingFacePolicy) -> None:
+    """Two pictures, in their order, and the words between them."""
+    messages = [Message("user", "one", noise(1)), Message("assistant", "up")]
+    prompt = policy.prompt([*messages, Message("user", "two", noise(2))])
+    example = Example(prompt, (5, 6, 7))
+    packed = Packer()(example)
+    assert packed.length == example.length
+    back = packed.unpack()
+    assert back.prompt.key == example.prompt.key
+    one, other = (build_batch([[each]], policy.encoder) for each in (example, back))
+    assert torch.equal(one.input_ids_RL, other.input_ids_RL)
+    assert torch.equal(one.targets_BT, other.targets_BT)
+    assert one.images.keys() == other.images.keys() != set()
+    assert all(torch.equal(one.images[name], other.images[name]) for name in one.images)
+
+
+def test_equal_pictures_are_kept_once(policy: HuggingFacePolicy) -> None:
+    pack = Packer()
+    prompts = [policy.prompt([Message("user", "?", noise(seed))]) for seed in (1, 1, 2)]
+    first, same, other = (pack(Example(prompt, (5,))).pngs[0] for prompt in prompts)
+    assert first is same
+    assert first != other
