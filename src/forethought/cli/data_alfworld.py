@@ -5,7 +5,6 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Literal
 
 from forethought.cli.flags import Switch
 from forethought.cli.progress import progress_bar
@@ -28,11 +27,6 @@ class GenerateALFWorld:
 
     seed: int = 0
     """Other seeds give other games in the same rooms."""
-
-    rooms: Literal["planned", "varied"] = "planned"
-    """Of training. "planned": as the package furnishes them, the same receptacles in all games of
-    a room. "varied": each game with a part of them, so that lists have to be read. Validation
-    is in the planned rooms either way."""
 
     workers: int | None = None
     """Processes; by default one for each processor."""
@@ -58,7 +52,6 @@ def generate_alfworld(settings: GenerateALFWorld) -> None:
 
     Examples:
       forethought data alfworld --games 3000 --seed 0 --output data/alfworld
-      forethought data alfworld --games 3000 --rooms varied --output data/alfworld_varied
       forethought train sft --environment.id ALFWorld --environment.options games=data/alfworld
       ALFWORLD_DATA=data/alfworld forethought play ALFWorld
     """
@@ -71,7 +64,6 @@ def generate_alfworld(settings: GenerateALFWorld) -> None:
         present_games,
         write_games,
     )
-    from forethought.environments.alfworld.generator import Draw
     from forethought.environments.alfworld.tasks import SPLITS
 
     root, started = Path(settings.output), perf_counter()
@@ -80,12 +72,11 @@ def generate_alfworld(settings: GenerateALFWorld) -> None:
     kept: Counter[str] = Counter()
     for split in SPLITS:
         wanted = settings.games if split == "train" else settings.validation_games
-        draws = [Draw(settings.seed, split, index, rooms=settings.rooms) for index in range(wanted)]
-        present = present_games(root, Draw(settings.seed, split, 0, rooms=settings.rooms))
-        missing = [draw for draw in draws if draw.index not in present]
+        present = present_games(root, split, settings.seed)
+        missing = [index for index in range(wanted) if index not in present]
         kept[split] = len(present)
         bar = progress_bar(split, wanted, "game", done=wanted - len(missing))
-        for written in write_games(root, missing, workers=workers):
+        for written in write_games(root, settings.seed, split, missing, workers=workers):
             made[split, written.task] += 1
             bar.update()
         bar.close()

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from forethought.environments.alfworld.engine import Engine
 from forethought.environments.alfworld.games import GAME_FILE, TREE, write_game
-from forethought.environments.alfworld.generator import Draw, generate_game
+from forethought.environments.alfworld.generator import generate_game
 from forethought.environments.alfworld.tasks import Split
 from forethought.errors import ConfigError
 
-_TRIAL = re.compile(r"trial_([GV]\d+)_[a-z_]+_(\d+)_\d+$")
+_TRIAL = re.compile(r"trial_G(\d+)_[a-z_]+_(\d+)_\d+$")
 
 BATCH = 20
 """Games that a process makes between two reports."""
@@ -30,53 +30,52 @@ class Written(NamedTuple):
     """Commands in which the expert solves it."""
 
 
-def present_games(root: Path, like: Draw) -> set[int]:
+def present_games(root: Path, split: Split, seed: int) -> set[int]:
     """Numbers of the games that are there already, whole.
 
-    Args:
-        like: any game of the set and split.
-
     Raises:
-        ConfigError: there are games of another set, or none of ours, in the split's folder.
+        ConfigError: there are games of another seed, or none of ours, in the split's folder.
     """
     present: set[int] = set()
-    for path in (root / TREE / like.split).glob(f"*/*/{GAME_FILE}"):
+    for path in (root / TREE / split).glob(f"*/*/{GAME_FILE}"):
         match = _TRIAL.search(path.parent.name)
-        if match is None or match.group(1) != like.set_name:
+        if match is None or int(match.group(1)) != seed:
             raise ConfigError(
-                f"{root} holds the game {path.parent.name}, which is not of seed {like.seed} with "
-                f"{like.rooms} rooms — name another --output"
+                f"{root} holds the game {path.parent.name}, which is not of seed {seed} — "
+                "name another --output"
             )
         present.add(int(match.group(2)))
     return present
 
 
-def write_games(root: Path, draws: list[Draw], *, workers: int) -> Iterator[Written]:
+def write_games(
+    root: Path, seed: int, split: Split, indices: list[int], *, workers: int
+) -> Iterator[Written]:
     """Makes these games and writes their folders, in any order.
 
     Args:
         workers: processes; 0 works in this one.
     """
     if workers == 0:
-        yield from _write_batch(root, draws)
+        yield from _write_batch(root, seed, split, indices)
         return
-    batches = [draws[first : first + BATCH] for first in range(0, len(draws), BATCH)]
+    batches = [indices[first : first + BATCH] for first in range(0, len(indices), BATCH)]
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
     try:
-        futures = [pool.submit(_write_batch, root, batch) for batch in batches]
+        futures = [pool.submit(_write_batch, root, seed, split, batch) for batch in batches]
         for future in as_completed(futures):
             yield from future.result()
     finally:
         pool.shutdown(cancel_futures=True)  # an error is told now, not behind the last game
 
 
-def _write_batch(root: Path, draws: list[Draw]) -> list[Written]:
+def _write_batch(root: Path, seed: int, split: Split, indices: list[int]) -> list[Written]:
     engine = Engine()
     written: list[Written] = []
-    for draw in draws:
-        game, walkthrough = generate_game(draw, engine)
-        write_game(root, draw.split, game, walkthrough)
-        written.append(Written(draw.split, game.goal.task_type.label, len(walkthrough)))
+    for index in indices:
+        game, walkthrough = generate_game(seed, split, index, engine)
+        write_game(root, split, game, walkthrough)
+        written.append(Written(split, game.goal.task_type.label, len(walkthrough)))
     engine.close()
     return written
 

@@ -7,7 +7,7 @@ an episode may; what is left can be solved by what an agent can know.
 import json
 import os
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -21,17 +21,11 @@ from forethought.environments.alfworld.grammar import TASK_MARK
 from forethought.environments.alfworld.notes import Exchange, Notes
 from forethought.environments.alfworld.package import domain_text, grammar_text, load_room
 from forethought.environments.alfworld.problem import goal_words, write_problem
-from forethought.environments.alfworld.scene import (
-    furnish,
-    pairs_in,
-    receptacles_of,
-    some_receptacles,
-)
+from forethought.environments.alfworld.scene import furnish, pairs_in
 from forethought.environments.alfworld.tasks import (
     OFFICIAL_GAMES,
     SPLITS,
     Goal,
-    Rooms,
     Split,
     TaskType,
     is_held_out,
@@ -57,17 +51,6 @@ class Draw:
     split: Split
     index: int
     attempt: int = 0
-    rooms: Rooms = "planned"
-
-    @property
-    def is_varied(self) -> bool:
-        """Whether the room is only a part of the planned one; in training alone."""
-        return self.rooms == "varied" and self.split == "train"
-
-    @property
-    def set_name(self) -> str:
-        """Of all games that are drawn alike: "G0", or "V0" where rooms are varied."""
-        return f"{'V' if self.is_varied else 'G'}{self.seed}"
 
 
 class Solved(NamedTuple):
@@ -78,27 +61,26 @@ class Solved(NamedTuple):
     """The commands by which the expert solved it."""
 
 
-def generate_game(draw: Draw, engine: Engine) -> Solved:
-    """A game of a set: the first drawing, from the one named, that the expert solves.
+def generate_game(seed: int, split: Split, index: int, engine: Engine) -> Solved:
+    """Number `index` of a split: the first drawing that the expert solves.
 
     Which drawing that was is kept in the cache, so the second time costs milliseconds.
 
     Args:
         engine: on which the expert plays; what it plays now is lost.
     """
-    name = f"{VERSION}_{draw.set_name}_{draw.split}_{draw.index}.json"
-    path = cache_folder() / "alfworld" / "drawn" / name
+    path = cache_folder() / "alfworld" / "drawn" / f"{VERSION}_{seed}_{split}_{index}.json"
     known = _recall(path)
     if known is not None:
         attempt, walkthrough = known
-        return Solved(draw_game(replace(draw, attempt=attempt)), walkthrough)
+        return Solved(draw_game(Draw(seed, split, index, attempt)), walkthrough)
     for attempt in range(MAX_ATTEMPTS):
-        game = draw_game(replace(draw, attempt=attempt))
+        game = draw_game(Draw(seed, split, index, attempt))
         walkthrough = solve(game, engine)
         if walkthrough is not None:
             _remember(path, attempt, walkthrough)
             return Solved(game, walkthrough)
-    raise RuntimeError(f"no solvable game in {MAX_ATTEMPTS} drawings of {draw}")
+    raise RuntimeError(f"no game {index} of {split} in {MAX_ATTEMPTS} drawings (seed {seed})")
 
 
 def draw_game(draw: Draw) -> Game:
@@ -110,13 +92,10 @@ def draw_game(draw: Draw) -> Game:
     room = load_room(rooms[int(randomness.integers(len(rooms)))])
     goals = goals_in(room.number, draw.split, task_type)
     goal = goals[int(randomness.integers(len(goals)))]
-    receptacles = receptacles_of(room)
-    if draw.is_varied:
-        receptacles = some_receptacles(receptacles, goal, randomness)
-    scene = furnish(room, receptacles, goal, randomness)
+    scene = furnish(room, goal, randomness)
     words = goal_words(goal)
     said = words[int(randomness.integers(len(words)))]
-    trial = f"trial_{draw.set_name}_{draw.split}_{draw.index:05d}_{draw.attempt:03d}"
+    trial = f"trial_G{draw.seed}_{draw.split}_{draw.index:05d}_{draw.attempt:03d}"
     return Game(
         goal=goal,
         room=room.number,

@@ -35,12 +35,6 @@ COPIES = (0.55, 0.3, 0.15)
 MOST_THINGS = {"surface": 9, "container": 3}
 """How many things a receptacle holds at most; containers are those that open."""
 
-ABSENT_KINDS = 0.25
-"""How often a kind of receptacle is missing altogether, where rooms are varied."""
-
-TOOLS = {TaskType.CLEAN: "SinkBasin", TaskType.HEAT: "Microwave", TaskType.COOL: "Fridge"}
-"""The receptacle type in or with which a thing is cleaned, heated, cooled."""
-
 SURFACE_WEIGHT = 3.0
 """How much likelier a thing lies on a surface than in a container."""
 
@@ -113,7 +107,8 @@ def pairs_in(room: Room, task_type: TaskType) -> tuple[Goal, ...]:
     if task_type is TaskType.LOOK:
         lamps = [lamp for lamp in LAMPS if lamp in room.object_types and _stands(lamp, places)]
         return tuple(Goal(task_type, name, "", lamp) for name in things for lamp in lamps)
-    if TOOLS.get(task_type, "") not in {*places, ""}:
+    tool = {TaskType.CLEAN: "SinkBasin", TaskType.HEAT: "Microwave", TaskType.COOL: "Fridge"}
+    if tool.get(task_type, "") not in {*places, ""}:
         return ()
     able = changeable(task_type)
     return tuple(
@@ -121,54 +116,14 @@ def pairs_in(room: Room, task_type: TaskType) -> tuple[Goal, ...]:
         for name, where in things.items()
         if able is None or name in able
         for place in sorted(where)
-        if place != TOOLS.get(task_type)  # clean, heat or cool it there and it is done
+        if place != tool.get(task_type)  # clean, heat or cool it there and it is done
         if len(where) > 1  # it must be able to lie elsewhere at first
     )
 
 
-def some_receptacles(
-    receptacles: tuple[Receptacle, ...], goal: Goal, randomness: np.random.Generator
-) -> tuple[Receptacle, ...]:
-    """Draws a part of them: of each kind any number from one to all, or none, unless the goal
-    needs one."""
-    kinds = sorted({receptacle.kind for receptacle in receptacles})
-    kept: dict[str, set[str]] = {}
-    absent: set[str] = set()
-    for kind in kinds:
-        names = [receptacle.id for receptacle in receptacles if receptacle.kind == kind]
-        if randomness.random() < ABSENT_KINDS:
-            absent.add(kind)
-        number = int(randomness.integers(1, len(names) + 1))
-        kept[kind] = {names[index] for index in randomness.permutation(len(names))[:number]}
-    for alternatives in _needs(goal):
-        here = [kind for kind in kinds if kind in alternatives]
-        if absent.issuperset(here):
-            absent.difference_update(here[:1])
-    return tuple(r for r in receptacles if r.kind not in absent and r.id in kept[r.kind])
-
-
-def _needs(goal: Goal) -> list[set[str]]:
-    """Receptacle types, of each set of which there must be one for the goal to be met."""
-    lies_in = portable_things()[goal.thing] - {goal.place}
-    return [
-        {goal.place},
-        {TOOLS.get(goal.task_type, "")},
-        set(lies_in),
-        set(FIXED_THINGS.get(goal.lamp, ())),
-    ]
-
-
-def furnish(
-    room: Room,
-    receptacles: tuple[Receptacle, ...],
-    goal: Goal,
-    randomness: np.random.Generator,
-) -> Scene:
-    """Draws what lies where. Nothing that the goal asks for is where it should go.
-
-    Args:
-        receptacles: those of the room, or a part of them.
-    """
+def furnish(room: Room, goal: Goal, randomness: np.random.Generator) -> Scene:
+    """Draws what lies where. Nothing that the goal asks for is where it should go."""
+    receptacles = receptacles_of(room)
     fill: Counter[str] = Counter()
     things: list[Thing] = []
     for kind in _kinds_to_place(room, goal):

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from forethought.environments.alfworld.engine import Engine
 from forethought.environments.alfworld.games import Game, find_games, read_game
-from forethought.environments.alfworld.generator import Draw, generate_game
+from forethought.environments.alfworld.generator import generate_game
 from forethought.environments.alfworld.libraries import data_folder
 from forethought.environments.alfworld.tasks import OFFICIAL_GAMES, Split
 
@@ -46,7 +46,7 @@ class GeneratedGames:
         return GENERATED_GAMES[self.split]
 
     def game(self, index: int, engine: Engine) -> Game:
-        return generate_game(Draw(self.seed, self.split, index), engine).game
+        return generate_game(self.seed, self.split, index, engine).game
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,6 @@ from forethought.environments.alfworld.package import constants, room_numbers
 SPLITS = ("train", "valid_seen", "valid_unseen")
 Split = Literal["train", "valid_seen", "valid_unseen"]
 
-Rooms = Literal["planned", "varied"]
-"""Whether training games stand in the rooms as the package plans them, or each with only a part
-of its room's receptacles (domain randomisation: Tobin et al. 2017), so that what stands where
-has to be read and cannot be learned by heart. Validation is always in the rooms as planned."""
-
 
 class TaskType(StrEnum):
     """The package's name of a kind of task; `label` is the papers'."""
