@@ -222,11 +222,9 @@ class Collector:
     def _ask(self, slot: Slot) -> None:
         assert slot.observation is not None
         slot.prompt = self._policy.prompt(self._prompter.messages(slot.observation, slot.past))
-        held = None
-        if self._settings.hold_actions:
-            # What the prompt does not list is open to any text, and yet not all of it is legal.
-            listed = slot.observation.admissible_actions or self._runner.actions
-            held = listed or slot.legal_actions or None
+        # What the prompt does not list is open to any text, and yet not all of it is legal.
+        listed = slot.observation.admissible_actions or self._runner.actions
+        held = (listed or slot.legal_actions or None) if self._settings.hold_actions else None
         self._request(slot.index, slot, slot.prompt, self._settings.max_new_tokens, held)
 
     def _request(
@@ -287,18 +285,16 @@ class Collector:
         ended = what.terminated or what.truncated
         if ended:
             slot.failures = 0
-            slot.episodes.append(
-                Episode(slot.episode, slot.total_reward, len(slot.actions), reply.success)
-            )
+            steps = len(slot.actions)
+            slot.episodes.append(Episode(slot.episode, slot.total_reward, steps, reply.success))
             self._on_episode()
         is_left = ended or plan.is_far_enough(slot)
         if is_left or plan.is_enough(slot):
             self._close_trajectory(slot, reply, is_terminal=what.terminated, has_ended=ended)
+        slot.see(reply)
         if is_left:
             self._begin(slot, plan)
-            return
-        slot.see(reply)
-        if not plan.is_enough(slot):
+        elif not plan.is_enough(slot):
             self._ask(slot)
 
     def _close_trajectory(

@@ -116,12 +116,9 @@ def test_a_dry_run_counts_the_pictures_that_stay_in_memory(type_: Type) -> None:
     """50,000 of 300 × 300 pixels, the paper's demonstrations, are 12.6 GiB at three bytes each,
     and wait packed; the 1,024 of an iteration are as they were drawn."""
     words = "--environment.id NumberLine --environment.image-size 300"
-    packed = re.search(
-        r", pictures (0\.\d\d) GiB\n",
-        type_(f"train sft {words} --demonstrations 50000 --dry-run").out,
-    )
-    assert packed is not None
-    assert 0.05 < float(packed.group(1)) < 0.5
+    sft = type_(f"train sft {words} --demonstrations 50000 --dry-run")
+    packed = re.findall(r", pictures (0\.\d\d) GiB\n", sft.out)
+    assert [0.05 < float(size) < 0.5 for size in packed] == [True]
     online = f"train ppo --model tiny {words} --rollout.steps-per-iteration 1024 --dry-run"
     assert ", pictures 0.26 GiB\n" in type_(online).out
 
