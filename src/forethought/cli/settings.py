@@ -4,6 +4,7 @@ import difflib
 import inspect
 import io
 import re
+import sys
 import typing
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
@@ -18,8 +19,11 @@ T = TypeVar("T")
 
 HELP = ("-h", "--help")
 
-_BOX = re.compile(r"\x1b\[[0-9;]*m|[│╭╮╰╯]")
-_RULE = re.compile(r"──+")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_TITLE = re.compile(r"^(?:╭─ (.+?) ─*╮| (\S.*?) *\n -{8,}) *$", re.MULTILINE)
+"""Of tyro's box; it draws one of minus signs where stdout is not in UTF-8."""
+_EDGE = re.compile(r"[│╰╯]")
+_RULE = re.compile(r"──+|-{8,}")
 _FLAG = re.compile(r"--[\w.-]*\w")
 
 
@@ -102,14 +106,21 @@ def _nearest(name: str, known: Sequence[str]) -> str | None:
 
 
 def _complaint(said: str, words: Sequence[str], kind: type[Any], program: str) -> str:
-    """What tyro says in a box, in one line and in terms of what was typed."""
-    lines = [_BOX.sub(" ", line) for line in said.splitlines()]
+    """What tyro says in a box, in one line and in terms of what was typed.
+
+    What precedes the box, as a warning or another thread's words, goes on to stderr.
+    """
+    said = _COLOUR.sub("", said)
+    box = _TITLE.search(said)
+    sys.stderr.write(said[: box.start()] if box else said)
+    title = box[1] or box[2] if box else ""
+    lines = _EDGE.sub(" ", said[box.end() :]).splitlines() if box else []
     flags = {flag.name: flag for flag in flags_of(kind)}
-    missing = _missing(lines, flags)
+    missing = _missing(lines, flags) if title == "Required options" else None
     if missing:
         return f"{missing} is missing — see {program} --help"
-    end = next((i for i, line in enumerate(lines[1:], 1) if _RULE.search(line)), len(lines))
-    sentence = " ".join(" ".join(lines[1:end]).split())
+    end = next((i for i, line in enumerate(lines) if _RULE.search(line)), len(lines))
+    sentence = " ".join(" ".join(lines[:end]).split())
     mentioned = _FLAG.search(sentence)
     flag = flags.get(mentioned.group()) if mentioned else None
     if flag is None:
@@ -121,9 +132,7 @@ def _complaint(said: str, words: Sequence[str], kind: type[Any], program: str) -
 
 
 def _missing(lines: Sequence[str], flags: dict[str, Flag]) -> str | None:
-    """The required flags that the lines name first, if that is what they are about."""
-    if not any("Required" in line for line in lines[:1]):
-        return None
+    """The required flags that the lines name first."""
     firsts = {line.split()[0] for line in lines if line.split()}
     missing = [name for name, flag in flags.items() if flag.is_required and name in firsts]
     return " and ".join(missing) or None

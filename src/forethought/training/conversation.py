@@ -22,6 +22,7 @@ from forethought.policies.batching import (
     plan_rows,
 )
 from forethought.policies.encoding import Encoder
+from forethought.rollouts.pictures import PictureDecoder
 from forethought.training.packing import PackedExample, Packer
 
 
@@ -115,7 +116,8 @@ def lay_out_rows(
     """
     alone = all(all(row.is_action) for row in rows)
     batches: list[RowBatch] = []
-    examples = [row.packed.unpack() for row in rows]
+    image_of = PictureDecoder()
+    examples = [row.packed.unpack(image_of) for row in rows]
     for plan in plan_rows(examples, max_tokens, share_prompts=alone):
         tokens = build_batch([[examples[i] for i in group] for group in plan], encoder)
         order = tuple(i for group in plan for i in group)

@@ -21,10 +21,13 @@ class PackedExample(NamedTuple):
         """Tokens in all."""
         return len(self.prompt_ids) + len(self.completion_ids)
 
-    def unpack(self) -> Example:
-        """As it is laid out in a batch; of the prompt's messages the pictures alone are left."""
-        images = map(PictureDecoder(), self.pngs)
-        shown = tuple(Message("user", "", image) for image in images)
+    def unpack(self, image_of: PictureDecoder) -> Example:
+        """As it is laid out in a batch; of the prompt's messages the pictures alone are left.
+
+        Args:
+            image_of: one for the whole batch, so that equal pictures are decoded once.
+        """
+        shown = tuple(Message("user", "", image_of(png)) for png in self.pngs)
         return Example(Prompt(shown, self.prompt_ids), self.completion_ids)
 
 

@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from forethought.environments.alfworld.translation import CACHE_VARIABLE
 from tests.unit.cli.terminal import Type
 
 MAKE = "data alfworld --games 2 --validation-games 1 --workers 0 --output games"
 
 
 @pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    monkeypatch.setenv("FORETHOUGHT_CACHE", str(tmp_path / "cache"))
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
 
 
 def test_games_are_made_kept_and_not_mixed(type_: Type, tmp_path: Path) -> None:

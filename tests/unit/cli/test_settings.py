@@ -1,8 +1,10 @@
 """Flags that cannot be read are told in one line that says what to type instead."""
 
 import importlib
+import io
+import sys
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 import tyro
@@ -67,6 +69,7 @@ def test_the_flags_of_every_command_are_those_of_its_help(
         )
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 @pytest.mark.parametrize(
     ("words", "line"),
     [
@@ -88,8 +91,25 @@ def test_the_flags_of_every_command_are_those_of_its_help(
         ("r --temperature 0", "rollout.temperature is 0.0 — expected above 0"),
     ],
 )  # fmt: skip
-def test_one_line(words: str, line: str) -> None:
+def test_one_line(words: str, line: str, encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """tyro draws with other letters where a terminal has none for boxes."""
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding))
     assert complaint(words) == line
+
+
+def test_what_else_was_said_meanwhile_is_no_part_of_the_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a warning, or the words of a server's thread, can be."""
+    parse = tyro.cli
+
+    def talk(*args: Any, **kwargs: Any) -> Any:
+        print("by the way", file=sys.stderr)
+        return parse(*args, **kwargs)
+
+    monkeypatch.setattr(tyro, "cli", talk)
+    assert complaint("") == "RUN is missing — see forethought do --help"
+    assert capsys.readouterr().err == "by the way\n"
 
 
 def test_a_long_value_is_told_whole() -> None:

@@ -7,6 +7,7 @@ import torch
 from forethought.policies.batching import Example, build_batch
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.policies.tiny import make_tiny
+from forethought.rollouts.pictures import PictureDecoder
 from forethought.training.packing import Packer
 from forethought.types import Image, Message
 from tests.unit.training.conftest import SMALL
@@ -28,7 +29,7 @@ def test_a_packed_example_is_laid_out_as_it_was(policy: HuggingFacePolicy) -> No
     example = Example(prompt, (5, 6, 7))
     packed = Packer()(example)
     assert packed.length == example.length
-    back = packed.unpack()
+    back = packed.unpack(PictureDecoder())
     assert back.prompt.key == example.prompt.key
     one, other = (build_batch([[each]], policy.encoder) for each in (example, back))
     assert torch.equal(one.input_ids_RL, other.input_ids_RL)
