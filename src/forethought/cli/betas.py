@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from forethought.cli.evaluate import Evaluate
+from forethought.cli.judging import Evaluate
 from forethought.cli.libraries import load_quietly
 from forethought.cli.models import find_source, open_player
 from forethought.cli.progress import progress_bar

@@ -7,9 +7,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Literal
 
-from forethought.cli.evaluate import Evaluate, judge
 from forethought.cli.flags import Switch
 from forethought.cli.interrupts import continued_by
+from forethought.cli.judging import Evaluate, judge
 from forethought.cli.libraries import load_quietly
 from forethought.cli.tables import evaluation_table
 from forethought.config import PPOConfig, SFTConfig

@@ -145,7 +145,7 @@ def _require_different(config: AnyConfig, plan: Plan) -> None:
 
 def _judge(scripted: ScriptedRows, config: AnyConfig, settings: EvaluationSettings) -> Evaluation:
     """As `forethought evaluate` does; episodes sampled or held are not kept."""
-    from forethought.cli.evaluate import Evaluate, judge
+    from forethought.cli.judging import Evaluate, judge
     from forethought.cli.models import find_source
 
     longest = find_source(config.output).max_new_tokens

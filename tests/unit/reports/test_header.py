@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forethought.cli.evaluate import Evaluate
+from forethought.cli.judging import Evaluate
 from forethought.cli.settings import read_settings
 from forethought.config_dpo import DPOConfig
 from forethought.config_file import AnyConfig

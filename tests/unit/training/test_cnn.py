@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from forethought.cli.evaluate import Evaluate, judge
+from forethought.cli.judging import Evaluate, judge
 from forethought.config_cnn import CNNConfig
 from forethought.config_file import dump_config, load_any_config
 from forethought.config_parts import ComputeConfig, EnvironmentConfig, RolloutConfig
