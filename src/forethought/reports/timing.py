@@ -12,6 +12,7 @@ from forethought.runs.metrics import MetricsTable
 _IN_WORDS = {
     "collect_s": "playing",
     "rescore_s": "recomputing log-probs",
+    "reference_s": "asking the reference",
     "update_s": "updating weights",
 }
 
