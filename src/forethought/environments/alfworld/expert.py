@@ -33,16 +33,17 @@ class _Move(NamedTuple):
     """What is seen, and what follows from it."""
 
 
-def advise(goal: Goal, notes: Notes, commands: Sequence[str]) -> Advice:
+def advise(goal: Goal, notes: Notes, commands: Sequence[str], *, scans: bool = False) -> Advice:
     """The expert's answer.
 
     Args:
         commands: those that are admissible now, at least one.
+        scans: whether the thoughts of a search go through what is left before they name a place.
 
     Returns:
         Thoughts, reflections and the action, at most 60 words together.
     """
-    move = _Player(goal, notes, commands).move()
+    move = _Player(goal, notes, commands, scans=scans).move()
     fields = (
         ("thoughts", json.dumps(move.thoughts)),
         ("reflections", json.dumps(reflect(goal, notes))),
@@ -75,7 +76,8 @@ def _delivered(goal: Goal, notes: Notes) -> str | None:
 class _Player:
     """One decision."""
 
-    def __init__(self, goal: Goal, notes: Notes, commands: Sequence[str]) -> None:
+    def __init__(self, goal: Goal, notes: Notes, commands: Sequence[str], *, scans: bool) -> None:
+        self._scans = scans
         self._goal = goal
         self._notes = notes
         self._commands = commands
@@ -213,8 +215,18 @@ class _Player:
         for place in unexplored:
             step = self._approach(place)
             if step is not None:
-                return _Move(step, f"no {wanted} here, I look in {place}")
+                left = self._left(place, unexplored, likely) if step.startswith("go to ") else ""
+                return _Move(step, f"no {wanted} here, {left}I look in {place}")
         return self._anything(f"I looked everywhere for {wanted}")
+
+    def _left(self, place: str, unexplored: Sequence[str], likely: frozenset[str]) -> str:
+        """Where it may be, a place of each kind in the order of the alphabet."""
+        if not self._scans:
+            return ""
+        is_likely = kind(place) in likely
+        open_to = {kind(r) for r in unexplored if (kind(r) in likely) == is_likely}
+        firsts = [next(r for r in unexplored if kind(r) == name) for name in sorted(open_to)]
+        return f"left are {', '.join(firsts)}, "
 
     def _is_elsewhere_better(
         self, place: str, unexplored: list[str], likely: frozenset[str]

@@ -98,6 +98,7 @@ class ALFWorld(gymnasium.Env[str, str]):
         match: exact, or reference: the first admissible command that the text contains.
         view: text, picture or both.
         labels: whether the picture names what it shows.
+        expert: direct, or scan: when it searches, its thoughts go through what is left first.
         image_size: side of the picture, 48 to 1024 pixels.
         render_mode: rgb_array or None.
 
@@ -116,6 +117,7 @@ class ALFWorld(gymnasium.Env[str, str]):
         match: Match = "exact",
         view: View = "text",
         labels: bool = False,
+        expert: Literal["direct", "scan"] = "direct",
         image_size: int = 300,
         render_mode: str | None = None,
     ) -> None:
@@ -129,6 +131,7 @@ class ALFWorld(gymnasium.Env[str, str]):
         require_option(match in get_args(Match), "match", match, "exact or reference")
         require_option(view in get_args(View), "view", view, "text, picture or both")
         require_option(is_flag(labels), "labels", labels, "True or False")
+        require_option(expert in ("direct", "scan"), "expert", expert, "direct or scan")
         require_option(
             is_whole_number(image_size, MIN_SIZE, MAX_SIZE),
             "image_size",
@@ -154,6 +157,7 @@ class ALFWorld(gymnasium.Env[str, str]):
         self._held_out: Split = "valid_seen" if split == "by_seed" else split
         self._reward: Reward = reward
         self._match: Match = match
+        self._expert_scans = expert == "scan"
         self._view: View = view
         self._labels = labels
         self._image_size = image_size
@@ -226,7 +230,7 @@ class ALFWorld(gymnasium.Env[str, str]):
 
     def expert(self) -> Advice:
         self._episode.require_open()
-        return advise(self._game.goal, self._notes, self._engine.commands)
+        return advise(self._game.goal, self._notes, self._engine.commands, scans=self._expert_scans)
 
     def success(self) -> bool:
         return self._engine.won

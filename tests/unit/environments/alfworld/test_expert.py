@@ -27,6 +27,26 @@ def test_surfaces_come_before_containers() -> None:
     assert choose(PICK, Notes(receptacles=ROOM), GO) == "go to countertop 1"
 
 
+def test_a_search_may_go_through_what_is_left() -> None:
+    """A mug lies in no drawer; of what was seen nothing is named, of the shelves the next one."""
+    notes = Notes(receptacles=ROOM, contents={"shelf 1": ()})
+    thoughts = {
+        scans: json.loads(advise(PICK, notes, GO, scans=scans).fields[0][1])
+        for scans in (False, True)
+    }
+    assert thoughts[False] == "no mug here, I look in countertop 1"
+    assert thoughts[True] == (
+        "no mug here, left are cabinet 1, countertop 1, fridge 1, shelf 2, I look in countertop 1"
+    )
+
+
+def test_what_is_at_hand_is_opened_without_a_list() -> None:
+    at_hand = tuple(c for c in GO if c != "go to cabinet 1")
+    notes = Notes(receptacles=ROOM, here="cabinet 1")
+    advice = advise(PICK, notes, (*at_hand, "examine cabinet 1", "open cabinet 1"), scans=True)
+    assert json.loads(advice.fields[0][1]) == "no mug here, I look in cabinet 1"
+
+
 def test_where_it_cannot_lie_comes_last() -> None:
     """A mug lies in no drawer, by the package's table."""
     seen = {place: () for place in ROOM if not place.startswith("drawer")}

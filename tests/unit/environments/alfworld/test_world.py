@@ -179,6 +179,16 @@ def test_views(games: Path, view: View, has_text: bool, has_image: bool) -> None
     assert shown == (has_text, has_image)
 
 
+def test_an_expert_that_scans_plays_the_same(games: Path) -> None:
+    direct, scans = ALFWorld(games=str(games)), ALFWorld(games=str(games), expert="scan")
+    for world in (direct, scans):
+        world.restart(0)
+    one, other = direct.expert(), scans.expert()
+    assert one.action == other.action
+    assert "left are" in other.fields[0][1]
+    assert "left are" not in one.fields[0][1]
+
+
 def test_ways_of_saying_where_one_is_play_the_same(games: Path) -> None:
     """`reset` and `step` are adapters over `restart` and `act`."""
     words, numbers = ALFWorld(games=str(games)), ALFWorld(games=str(games))
@@ -206,6 +216,7 @@ def test_ways_of_saying_where_one_is_play_the_same(games: Path) -> None:
         {"reward": "sparse"},
         {"match": "fuzzy"},
         {"view": "sound"},
+        {"expert": "guess"},
         {"limit_steps": 0},
         {"labels": True, "image_size": 64},
         {"image_size": 20},
