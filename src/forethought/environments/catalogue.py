@@ -196,6 +196,7 @@ ALFWORLD = EnvironmentSpec(
         ),
         Option("view", "text", "text, picture or both", "what the agent is shown"),
         Option("labels", False, "True or False", "names in the picture, from 256 pixels"),
+        Option("expert", "direct", "direct or scan", "scan: its thoughts go through what is left"),
         IMAGE_SIZE,
         RENDER_MODE,
     ),
