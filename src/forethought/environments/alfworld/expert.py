@@ -215,18 +215,10 @@ class _Player:
         for place in unexplored:
             step = self._approach(place)
             if step is not None:
-                left = self._left(place, unexplored, likely) if step.startswith("go to ") else ""
+                names_left = self._scans and step.startswith("go to ")
+                left = _left(place, unexplored, likely) if names_left else ""
                 return _Move(step, f"no {wanted} here, {left}I look in {place}")
         return self._anything(f"I looked everywhere for {wanted}")
-
-    def _left(self, place: str, unexplored: Sequence[str], likely: frozenset[str]) -> str:
-        """Where it may be, a place of each kind in the order of the alphabet."""
-        if not self._scans:
-            return ""
-        is_likely = kind(place) in likely
-        open_to = {kind(r) for r in unexplored if (kind(r) in likely) == is_likely}
-        firsts = [next(r for r in unexplored if kind(r) == name) for name in sorted(open_to)]
-        return f"left are {', '.join(firsts)}, "
 
     def _is_elsewhere_better(
         self, place: str, unexplored: list[str], likely: frozenset[str]
@@ -248,3 +240,11 @@ class _Player:
 
 def _openable_kinds() -> frozenset[str]:
     return frozenset(name.lower() for name in openable_types())
+
+
+def _left(place: str, unexplored: Sequence[str], likely: frozenset[str]) -> str:
+    """Where it may be, there or elsewhere: a place of each kind, in the alphabet's order."""
+    is_likely = kind(place) in likely
+    alike = [other for other in unexplored if (kind(other) in likely) == is_likely]
+    firsts = {kind(other): other for other in reversed(alike)}
+    return f"left are {', '.join(firsts[name] for name in sorted(firsts))}, "

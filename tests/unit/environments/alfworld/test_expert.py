@@ -38,6 +38,8 @@ def test_a_search_may_go_through_what_is_left() -> None:
     assert thoughts[True] == (
         "no mug here, left are cabinet 1, countertop 1, fridge 1, shelf 2, I look in countertop 1"
     )
+    nothing_seen = advise(PICK, Notes(receptacles=ROOM), GO, scans=True).fields[0][1]
+    assert "left are cabinet 1, countertop 1, fridge 1, shelf 1, I look" in nothing_seen
 
 
 def test_what_is_at_hand_is_opened_without_a_list() -> None:
