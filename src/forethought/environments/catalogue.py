@@ -108,8 +108,8 @@ WORDLE = EnvironmentSpec(
         Option(
             "replies",
             "marks",
-            "marks or known",
-            "the last guess's marks, or behind them what all marks so far say together",
+            "marks, known or facts",
+            "the last guess's marks, behind them what all say together, or a word for each fact",
         ),
         Option("spelling", "letters", "letters or words", "guesses as c r a n e, or as crane"),
         Option("render_mode", None, "None", "nothing is drawn"),
@@ -129,7 +129,9 @@ CHESS = EnvironmentSpec(
         Option("stockfish", "stockfish", "a name or a path", "the engine's program"),
         Option("colour", "white", "white or black", "the agent's"),
         Option("notation", "uci", "uci or san", "of moves"),
-        Option("board", "fen", "fen or squares", "one line, or a word for each square"),
+        Option(
+            "board", "fen", "fen, squares or pieces", "one line, a word for each square or piece"
+        ),
         Option("legal_moves", False, "True or False", "whether the legal moves are listed"),
         Option(
             "on_illegal",
@@ -155,6 +157,7 @@ TWENTY_QUESTIONS = EnvironmentSpec(
     success="the object was guessed",
     options=(
         Option("wordings", "sentences", "sentences or words", "Is it made of metal? or metal?"),
+        Option("replies", "answers", "answers or facts", "Yes. and No., or METAL and metal"),
         Option("render_mode", None, "None", "nothing is drawn"),
     ),
 )

@@ -315,6 +315,21 @@ def test_questions_may_be_said_in_words() -> None:
         make_environment("TwentyQuestions", wordings="signs")
 
 
+def test_replies_may_be_facts() -> None:
+    """Whose words, but for case, are a question of the list."""
+    world = make_environment("TwentyQuestions", wordings="words", replies="facts")
+    assert isinstance(world, TwentyQuestions)
+    assert "Yes, METAL, or No, metal." in world.restart(0).goal
+    world._hidden = NAMES.index("cat")  # pyright: ignore[reportPrivateUsage]
+    assert ask(world, "alive?") == "ALIVE"
+    assert ask(world, "Is it bigger than a house?") == "bigger than a house"
+    assert ask(world, "sharpie?") == "sharpie"
+    assert ask(world, "blorp?") == "I don't understand."
+    assert ask(world, "cat?") == "CAT"
+    with pytest.raises(ConfigError, match="expected answers or facts"):
+        make_environment("TwentyQuestions", replies="signs")
+
+
 def test_every_word_is_understood() -> None:
     assert [understand(bare) for bare in bare_words()] == list(range(len(bare_words())))
     assert understand("Metal") == understand("Is it made of metal?") is not None

@@ -5,7 +5,7 @@ import pytest
 
 from forethought.environments.registry import make_environment
 from forethought.environments.wordle.guessing import all_candidates, best_guess, consistent
-from forethought.environments.wordle.known import known
+from forethought.environments.wordle.known import facts, known
 from forethought.environments.wordle.marks import Rules, code, mark, mark_table, shown
 from forethought.environments.wordle.wordle import Wordle
 from forethought.environments.wordle.words import WordList, load_words
@@ -118,6 +118,57 @@ def test_a_word_however_spelled(spelling: str) -> None:
 )
 def test_what_is_known(guesses: tuple[str, ...], hidden: str, told: str) -> None:
     assert known((guess, code(mark(guess, hidden, "official"))) for guess in guesses) == told
+
+
+@pytest.mark.parametrize(
+    ("guesses", "hidden", "told"),
+    [
+        pytest.param((), "crane", "", id="nothing"),
+        pytest.param(("crane",), "moist", "a c e n r", id="absent"),
+        pytest.param(("crane",), "nacre", "E5 a3 c1 n4 r2", id="elsewhere"),
+        pytest.param(
+            ("trade", "crane"), "nacre", "E5 a3 c1 n4 r2 d t", id="each fact once, by letter"
+        ),
+        pytest.param(("nacho", "crane"), "crane", "C1 R2 A3 N4 E5 a2 c3 n1 h o", id="by place"),
+        pytest.param(("eerie",), "crane", "E5 e1 e2 r3 i", id="twice more than the word has"),
+    ],
+)
+def test_what_is_known_fact_by_fact(guesses: tuple[str, ...], hidden: str, told: str) -> None:
+    assert facts((guess, code(mark(guess, hidden, "official"))) for guess in guesses) == told
+
+
+def test_no_wrong_guess_agrees_with_the_facts() -> None:
+    """So whoever reads them never says a word again. (Agrees: of the letters in place all, of the
+    others none where it was, and nothing that is absent.)"""
+
+    def agrees(word: str, told: list[str]) -> bool:
+        return all(
+            word[int(fact[1]) - 1] == fact[0].lower()
+            if fact[0].isupper()
+            else fact[0] in word and word[int(fact[1]) - 1] != fact[0]
+            if len(fact) == 2
+            else fact not in word
+            for fact in told
+        )
+
+    words = load_words("small")
+    for hidden in words[::40]:
+        for guess in words[::3]:
+            told = facts([(guess, code(mark(guess, hidden, "official")))]).split()
+            assert agrees(hidden, told)
+            assert agrees(guess, told) == (guess == hidden)
+
+
+def test_the_replies_may_say_facts_alone() -> None:
+    world, hidden = begun(replies="facts")
+    guesses = [guess for guess in ("about", "trade") if guess != hidden]
+    for guess in guesses:
+        world.act(guess)
+    marks = [(guess, code(mark(guess, hidden, "official"))) for guess in guesses]
+    observation = world.observation()
+    lines = (observation.text or "").split("\n")
+    assert lines[1::2] == [facts(marks[: n + 1]) for n in range(len(guesses))]
+    assert "E5: e in place 5" in (observation.goal or "")
 
 
 def test_the_replies_may_say_what_is_known() -> None:

@@ -81,7 +81,7 @@ class Chess(gymnasium.Env[str, str]):
             version 15.1.
         colour: of the agent, "white" or "black".
         notation: "uci" or "san", of answers and of legal moves.
-        board: "fen", or "squares", a word for each square.
+        board: "fen", "squares", a word for each square, or "pieces", a word for each piece.
         legal_moves: whether the observation lists them as its admissible actions.
         on_illegal: after an illegal move, "stay": the agent tries again; "lose": the game
             ends; "random": a random legal move is played in its place.

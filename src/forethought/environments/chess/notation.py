@@ -5,7 +5,7 @@ from typing import Literal
 import chess
 
 Notation = Literal["uci", "san"]
-Board = Literal["fen", "squares"]
+Board = Literal["fen", "squares", "pieces"]
 
 EMPTY = "o"
 """An empty square among `squares`: a letter, as pieces are, so that tokenizers keep each square
@@ -46,11 +46,15 @@ def write_move(move: chess.Move, board: chess.Board, notation: Notation) -> str:
 
 
 def write_position(board: chess.Board, style: Board) -> str:
-    """fen: one line. squares: eight lines, rank 8 first, one word for each square, and below
-    them the rest of the FEN: who moves, castling, en passant, the two clocks."""
+    """fen: one line. squares: eight lines, rank 8 first, one word for each square. pieces: two
+    lines, "Ke1 Qd1 …" and "ke8 qd8 …", White's first, each from the king down to the pawns. Below
+    squares or pieces comes the rest of the FEN: who moves, castling, en passant, the two clocks."""
     fen = board.fen()
     if style == "fen":
         return fen
+    if style == "pieces":
+        sides = (_pieces(board, chess.WHITE), _pieces(board, chess.BLACK))
+        return "\n".join((*sides, fen.partition(" ")[2]))
     ranks = [
         " ".join(
             piece.symbol() if (piece := board.piece_at(chess.square(file, rank))) else EMPTY
@@ -59,3 +63,11 @@ def write_position(board: chess.Board, style: Board) -> str:
         for rank in range(7, -1, -1)
     ]
     return "\n".join((*ranks, fen.partition(" ")[2]))
+
+
+def _pieces(board: chess.Board, colour: chess.Color) -> str:
+    return " ".join(
+        chess.Piece(kind, colour).symbol() + chess.square_name(square)
+        for kind in range(chess.KING, chess.PAWN - 1, -1)
+        for square in board.pieces(kind, colour)
+    )

@@ -2,7 +2,7 @@
 
 import json
 import string
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import gymnasium
 import numpy as np
@@ -25,15 +25,22 @@ from forethought.environments.twenty_questions.knowledge import load_things, tru
 from forethought.types import Measure, Observation
 
 Wordings = Literal["sentences", "words"]
+Replies = Literal["answers", "facts"]
 
 YES, NO, NOT_UNDERSTOOD = "Yes.", "No.", "I don't understand."
+_LEGENDS: dict[Replies, str] = {
+    "answers": "Yes or No.",
+    "facts": "Yes, METAL, or No, metal.",
+}
 DATA_SKILL = 0.348
 """Mean return -17.3, that of the data behind Q-SFT's Table 2."""
 
 DATA_CHOICES = 5
 """Even splits among which an informed question of the data policy is drawn."""
 
-_MAX_TEXT = MAX_QUESTIONS * (len("> ") + MAX_ACTION + len(NOT_UNDERSTOOD) + 2)
+_MAX_REPLY = 30
+"""A refusal, or the longest name of a question."""
+_MAX_TEXT = MAX_QUESTIONS * (len("> ") + MAX_ACTION + _MAX_REPLY + 2)
 
 
 class TwentyQuestions(gymnasium.Env[str, np.int64]):
@@ -72,6 +79,8 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
     Arguments:
         wordings: "sentences", each question in several, or "words", each in one, as short as
             can be: "metal?", "cat?". Either is understood.
+        replies: "answers", "Yes." and "No.", or "facts", the name of what was asked, in capitals
+            for Yes: "METAL", "cat".
         render_mode: must be None; there is nothing to see.
 
     Version history:
@@ -80,18 +89,24 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
-    def __init__(self, wordings: Wordings = "sentences", render_mode: None = None) -> None:
-        require_option(
-            wordings in ("sentences", "words"), "wordings", wordings, "sentences or words"
-        )
+    def __init__(
+        self,
+        wordings: Wordings = "sentences",
+        replies: Replies = "answers",
+        render_mode: None = None,
+    ) -> None:
+        require_option(wordings in get_args(Wordings), "wordings", wordings, "sentences or words")
+        require_option(replies in get_args(Replies), "replies", replies, "answers or facts")
         require_option(render_mode is None, "render_mode", render_mode, "None")
         self.wordings: Wordings = wordings
+        self.replies: Replies = replies
         self.render_mode = render_mode
         self._things = load_things()
         self._attributes = truth_table().shape[1]
         self._wordings = (
             sentences() if wordings == "sentences" else tuple((bare,) for bare in bare_words())
         )
+        self._names = tuple(bare.removesuffix("?") for bare in bare_words())
         self._usual = tuple(ways[0] for ways in self._wordings)
         self._everything = range(len(self._usual))
         self.action_space = spaces.Discrete(len(self._usual))
@@ -134,7 +149,7 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
             image=None,
             admissible_actions=None,
             state_key=text or "start",
-            goal="Find the hidden object: ask 20 questions for Yes or No. "
+            goal=f"Find the hidden object: ask 20 questions for {_LEGENDS[self.replies]} "
             f"Guess: {'Is it a cat?' if self.wordings == 'sentences' else 'cat?'}",
             task_type="TwentyQuestions",
         )
@@ -147,7 +162,7 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
             reply = NOT_UNDERSTOOD
         else:
             is_true = len(remaining(np.array([self._hidden]), number, True)) > 0
-            reply = YES if is_true else NO
+            reply = self._reply(number, is_true)
             self._candidates = remaining(self._candidates, number, is_true)
             self._is_found = is_true and number >= self._attributes
         self._turns.append(Turn(action, reply))
@@ -201,6 +216,12 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
 
     def _text(self) -> str:
         return write_transcript(self._turns)
+
+    def _reply(self, number: int, is_true: bool) -> str:
+        if self.replies == "answers":
+            return YES if is_true else NO
+        name = self._names[number]
+        return name.upper() if is_true else name.lower()
 
     def _draw(self) -> None:
         self._hidden = int(self.np_random.integers(len(self._things)))
