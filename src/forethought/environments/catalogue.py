@@ -109,7 +109,7 @@ WORDLE = EnvironmentSpec(
             "replies",
             "marks",
             "marks, known or facts",
-            "the last guess's marks, behind them what all say together, or a word for each fact",
+            "the last guess's marks, behind them what all say together, or a word for each letter",
         ),
         Option("spelling", "letters", "letters or words", "guesses as c r a n e, or as crane"),
         Option("render_mode", None, "None", "nothing is drawn"),

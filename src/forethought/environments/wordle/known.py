@@ -1,4 +1,4 @@
-"""What the marks of all guesses say together, as one line: two ways to write it."""
+"""What marks say, in other words: of all guesses together, and letter by letter."""
 
 from collections.abc import Iterable
 
@@ -38,33 +38,22 @@ def known(guesses: Iterable[tuple[str, int]]) -> str:
     return ", ".join((*told, f"now {' '.join(places)}"))
 
 
-def facts(guesses: Iterable[tuple[str, int]]) -> str:
-    """ "E5 r2 c n": e is in place 5, r is in the word and not at 2, c and n are not in it: what is
-    in its place first, place by place, then the rest by letter.
+def facts(word: str, code: int) -> str:
+    """The marks of one guess as a word for each letter, "c r2 a n E5": e is in place 5, r is in the
+    word and not at 2, c, a and n are not in it. Each means the same wherever it stands.
 
-    Each fact is one word that means the same wherever it stands. Only how often the word has a
-    letter is left out; no wrong guess agrees with what is told.
+    Only how often the word has a letter is left out; no wrong guess agrees with its own facts.
 
     Args:
-        guesses: words, and the `code` of their marks.
+        code: of the guess's marks.
     """
-    in_place: set[tuple[int, str]] = set()
-    elsewhere: set[tuple[str, int]] = set()
-    absent: set[str] = set()
-    for word, code in guesses:
-        marks = [code // 3**place % 3 for place in range(LETTERS)]
-        had = {letter for letter, mark in zip(word, marks, strict=True) if mark != ABSENT}
-        for place, (letter, mark) in enumerate(zip(word, marks, strict=True), 1):
-            if mark == IN_PLACE:
-                in_place.add((place, letter))
-            elif letter in had:
-                elsewhere.add((letter, place))
-            else:
-                absent.add(letter)
+    marks = [code // 3**place % 3 for place in range(LETTERS)]
+    had = {letter for letter, mark in zip(word, marks, strict=True) if mark != ABSENT}
     return " ".join(
-        (
-            *(f"{letter.upper()}{place}" for place, letter in sorted(in_place)),
-            *(f"{letter}{place}" for letter, place in sorted(elsewhere)),
-            *sorted(absent),
-        )
+        f"{letter.upper()}{place}"
+        if mark == IN_PLACE
+        else f"{letter}{place}"
+        if letter in had
+        else letter
+        for place, (letter, mark) in enumerate(zip(word, marks, strict=True), 1)
     )

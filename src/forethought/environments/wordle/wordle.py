@@ -40,7 +40,7 @@ _LEGENDS: dict[Replies, str] = {
 }
 
 _MAX_REPLY = 100
-"""Marks, at most 26 letters, and five places; or thirty facts."""
+"""Marks, at most 26 letters, and five places."""
 _MAX_TEXT = MAX_GUESSES * (len("> ") + 2 * LETTERS + _MAX_REPLY)
 
 
@@ -81,8 +81,8 @@ class Wordle(gymnasium.Env[str, np.int64]):
             occur twice, and before every guess the hidden word is drawn anew from those that
             agree with the marks so far (which changes no probability).
         replies: "marks", of the last guess; "known": behind them what all marks so far say
-            together, "b y b b g, not c n, has r, now any any any any e"; or "facts", this alone
-            and letter by letter, "E5 r2 a c n".
+            together, "b y b b g, not c n, has r, now any any any any e"; or "facts", what they
+            say of each letter, "c r2 a n E5".
         spelling: "letters", guesses are said with their letters apart, "c r a n e", or "words",
             "crane". Either is understood.
         render_mode: must be None; there is nothing to see.
@@ -233,7 +233,7 @@ class Wordle(gymnasium.Env[str, np.int64]):
             case "known":
                 return f"{shown(code)}, {known(self._guesses)}"
             case "facts":
-                return facts(self._guesses)
+                return facts(*self._guesses[-1])
 
     def _draw(self) -> None:
         self._hidden = int(self.np_random.integers(len(self._list)))
