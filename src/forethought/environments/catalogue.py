@@ -108,8 +108,8 @@ WORDLE = EnvironmentSpec(
         Option(
             "replies",
             "marks",
-            "marks, known or facts",
-            "the last guess's marks, behind them what all say together, or a word for each letter",
+            "marks or known",
+            "the last guess's marks, or behind them what all marks so far say together",
         ),
         Option("spelling", "letters", "letters or words", "guesses as c r a n e, or as crane"),
         Option("render_mode", None, "None", "nothing is drawn"),

@@ -5,7 +5,7 @@ import pytest
 
 from forethought.environments.registry import make_environment
 from forethought.environments.wordle.guessing import all_candidates, best_guess, consistent
-from forethought.environments.wordle.known import facts, known
+from forethought.environments.wordle.known import known
 from forethought.environments.wordle.marks import Rules, code, mark, mark_table, shown
 from forethought.environments.wordle.wordle import Wordle
 from forethought.environments.wordle.words import WordList, load_words
@@ -118,53 +118,6 @@ def test_a_word_however_spelled(spelling: str) -> None:
 )
 def test_what_is_known(guesses: tuple[str, ...], hidden: str, told: str) -> None:
     assert known((guess, code(mark(guess, hidden, "official"))) for guess in guesses) == told
-
-
-@pytest.mark.parametrize(
-    ("guess", "hidden", "told"),
-    [
-        pytest.param("crane", "moist", "c r a n e", id="absent"),
-        pytest.param("crane", "nacre", "c1 r2 a3 n4 E5", id="elsewhere"),
-        pytest.param("crane", "crane", "C1 R2 A3 N4 E5", id="in place"),
-        pytest.param("eerie", "there", "e1 e2 r3 i E5", id="twice more, had twice"),
-        pytest.param("eerie", "crane", "e1 e2 r3 i E5", id="twice more, had once"),
-    ],
-)
-def test_marks_as_facts(guess: str, hidden: str, told: str) -> None:
-    assert facts(guess, code(mark(guess, hidden, "official"))) == told
-
-
-def test_no_wrong_guess_agrees_with_the_facts() -> None:
-    """So whoever reads them never says a word again. (Agrees: of the letters in place all, of the
-    others none where it was, and nothing that is absent.)"""
-
-    def agrees(word: str, told: list[str]) -> bool:
-        return all(
-            word[int(fact[1]) - 1] == fact[0].lower()
-            if fact[0].isupper()
-            else fact[0] in word and word[int(fact[1]) - 1] != fact[0]
-            if len(fact) == 2
-            else fact not in word
-            for fact in told
-        )
-
-    words = load_words("small")
-    for hidden in words[::40]:
-        for guess in words[::3]:
-            told = facts(guess, code(mark(guess, hidden, "official"))).split()
-            assert agrees(hidden, told)
-            assert agrees(guess, told) == (guess == hidden)
-
-
-def test_the_replies_may_say_facts() -> None:
-    world, hidden = begun(replies="facts")
-    guesses = [guess for guess in ("about", "trade") if guess != hidden]
-    for guess in guesses:
-        world.act(guess)
-    observation = world.observation()
-    lines = (observation.text or "").split("\n")
-    assert lines[1::2] == [facts(g, code(mark(g, hidden, "official"))) for g in guesses]
-    assert "E5: e in place 5" in (observation.goal or "")
 
 
 def test_the_replies_may_say_what_is_known() -> None:

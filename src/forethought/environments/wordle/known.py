@@ -1,4 +1,4 @@
-"""What marks say, in other words: of all guesses together, and letter by letter."""
+"""What the marks of all guesses say together, as one line."""
 
 from collections.abc import Iterable
 
@@ -36,24 +36,3 @@ def known(guesses: Iterable[tuple[str, int]]) -> str:
         if letters
     ]
     return ", ".join((*told, f"now {' '.join(places)}"))
-
-
-def facts(word: str, code: int) -> str:
-    """The marks of one guess as a word for each letter, "c r2 a n E5": e is in place 5, r is in the
-    word and not at 2, c, a and n are not in it. Each means the same wherever it stands.
-
-    Only how often the word has a letter is left out; no wrong guess agrees with its own facts.
-
-    Args:
-        code: of the guess's marks.
-    """
-    marks = [code // 3**place % 3 for place in range(LETTERS)]
-    had = {letter for letter, mark in zip(word, marks, strict=True) if mark != ABSENT}
-    return " ".join(
-        f"{letter.upper()}{place}"
-        if mark == IN_PLACE
-        else f"{letter}{place}"
-        if letter in had
-        else letter
-        for place, (letter, mark) in enumerate(zip(word, marks, strict=True), 1)
-    )

@@ -2,7 +2,7 @@
 
 import json
 import string
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -20,7 +20,7 @@ from forethought.environments.wordle.guessing import (
     expert_worth,
     return_bound,
 )
-from forethought.environments.wordle.known import facts, known
+from forethought.environments.wordle.known import known
 from forethought.environments.wordle.marks import ALL_IN_PLACE, Rules, mark_table, shown
 from forethought.environments.wordle.words import LETTERS, WordList, load_words, spelled
 from forethought.types import Measure, Observation
@@ -29,15 +29,8 @@ NOT_LISTED = "not in the list"
 DATA_SKILL: dict[WordList, float] = {"small": 0.314, "large": 0.373}
 """Mean return -4.12, that of the data behind Q-SFT's Table 2."""
 
-Replies = Literal["marks", "known", "facts"]
+Replies = Literal["marks", "known"]
 Spelling = Literal["letters", "words"]
-
-_OF_MARKS = "g in its place, y elsewhere in it, b not in it."
-_LEGENDS: dict[Replies, str] = {
-    "marks": _OF_MARKS,
-    "known": _OF_MARKS,
-    "facts": "E5: e in place 5. e5: e elsewhere in it. e: not in it.",
-}
 
 _MAX_REPLY = 100
 """Marks, at most 26 letters, and five places."""
@@ -80,9 +73,8 @@ class Wordle(gymnasium.Env[str, np.int64]):
         rules: "official", or "reference" for LMRL-Gym's: marks ignore that a letter may
             occur twice, and before every guess the hidden word is drawn anew from those that
             agree with the marks so far (which changes no probability).
-        replies: "marks", of the last guess; "known": behind them what all marks so far say
-            together, "b y b b g, not c n, has r, now any any any any e"; or "facts", what they
-            say of each letter, "c r2 a n E5".
+        replies: "marks", of the last guess, or "known": behind them what all marks so far
+            say together, "b y b b g, not c n, has r, now any any any any e".
         spelling: "letters", guesses are said with their letters apart, "c r a n e", or "words",
             "crane". Either is understood.
         render_mode: must be None; there is nothing to see.
@@ -103,7 +95,7 @@ class Wordle(gymnasium.Env[str, np.int64]):
     ) -> None:
         require_option(words in ("small", "large"), "words", words, "small or large")
         require_option(rules in ("official", "reference"), "rules", rules, "official or reference")
-        require_option(replies in get_args(Replies), "replies", replies, "marks, known or facts")
+        require_option(replies in ("marks", "known"), "replies", replies, "marks or known")
         require_option(spelling in ("letters", "words"), "spelling", spelling, "letters or words")
         require_option(render_mode is None, "render_mode", render_mode, "None")
         self.words: WordList = words
@@ -118,9 +110,7 @@ class Wordle(gymnasium.Env[str, np.int64]):
         self._table = mark_table(words, rules)
         self.action_space = spaces.Discrete(len(self._list))
         self.observation_space = spaces.Text(
-            max_length=_MAX_TEXT,
-            min_length=0,
-            charset=string.ascii_letters + string.digits + ">, \n",
+            max_length=_MAX_TEXT, min_length=0, charset=string.ascii_lowercase + ">, \n"
         )
         self._episode = Episode(MAX_GUESSES)
         self._hidden = 0
@@ -160,7 +150,7 @@ class Wordle(gymnasium.Env[str, np.int64]):
             image=None,
             admissible_actions=None,
             state_key=text or "start",
-            goal=f"Guess a word of five letters. {_LEGENDS[self.replies]}",
+            goal="Guess a word of five letters. g in its place, y elsewhere in it, b not in it.",
             task_type="Wordle",
         )
 
@@ -227,13 +217,7 @@ class Wordle(gymnasium.Env[str, np.int64]):
         return write_transcript(self._turns)
 
     def _reply(self, code: int) -> str:
-        match self.replies:
-            case "marks":
-                return shown(code)
-            case "known":
-                return f"{shown(code)}, {known(self._guesses)}"
-            case "facts":
-                return facts(*self._guesses[-1])
+        return shown(code) if self.replies == "marks" else f"{shown(code)}, {known(self._guesses)}"
 
     def _draw(self) -> None:
         self._hidden = int(self.np_random.integers(len(self._list)))
