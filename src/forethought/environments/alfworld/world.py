@@ -35,6 +35,7 @@ from forethought.types import Image, Measure, Observation
 SplitOption = Literal["by_seed", "train", "valid_seen", "valid_unseen"]
 View = Literal["text", "picture", "both"]
 Match = Literal["exact", "reference"]
+Expert = Literal["direct", "scan"]
 
 EVALUATION_SEEDS = 1 << 61
 """Held-out episodes have seeds from here on (`rollouts/seeding.py`)."""
@@ -117,7 +118,7 @@ class ALFWorld(gymnasium.Env[str, str]):
         match: Match = "exact",
         view: View = "text",
         labels: bool = False,
-        expert: Literal["direct", "scan"] = "direct",
+        expert: Expert = "direct",
         image_size: int = 300,
         render_mode: str | None = None,
     ) -> None:
@@ -131,7 +132,7 @@ class ALFWorld(gymnasium.Env[str, str]):
         require_option(match in get_args(Match), "match", match, "exact or reference")
         require_option(view in get_args(View), "view", view, "text, picture or both")
         require_option(is_flag(labels), "labels", labels, "True or False")
-        require_option(expert in ("direct", "scan"), "expert", expert, "direct or scan")
+        require_option(expert in get_args(Expert), "expert", expert, "direct or scan")
         require_option(
             is_whole_number(image_size, MIN_SIZE, MAX_SIZE),
             "image_size",

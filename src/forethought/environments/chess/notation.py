@@ -53,16 +53,17 @@ def write_position(board: chess.Board, style: Board) -> str:
     if style == "fen":
         return fen
     if style == "pieces":
-        sides = (_pieces(board, chess.WHITE), _pieces(board, chess.BLACK))
-        return "\n".join((*sides, fen.partition(" ")[2]))
-    ranks = [
-        " ".join(
-            piece.symbol() if (piece := board.piece_at(chess.square(file, rank))) else EMPTY
-            for file in range(8)
-        )
-        for rank in range(7, -1, -1)
-    ]
-    return "\n".join((*ranks, fen.partition(" ")[2]))
+        lines = [_pieces(board, colour) for colour in (chess.WHITE, chess.BLACK)]
+    else:
+        lines = [_rank(board, rank) for rank in range(7, -1, -1)]
+    return "\n".join((*lines, fen.partition(" ")[2]))
+
+
+def _rank(board: chess.Board, rank: int) -> str:
+    return " ".join(
+        piece.symbol() if (piece := board.piece_at(chess.square(file, rank))) else EMPTY
+        for file in range(8)
+    )
 
 
 def _pieces(board: chess.Board, colour: chess.Color) -> str:

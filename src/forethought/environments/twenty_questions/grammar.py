@@ -27,10 +27,15 @@ def sentences() -> tuple[tuple[str, ...], ...]:
 
 
 @cache
+def names() -> tuple[str, ...]:
+    """Of what each question asks, "metal", "cat", numbered as `sentences`."""
+    return tuple(asked.name for asked in (*load_attributes(), *load_things()))
+
+
+@cache
 def bare_words() -> tuple[str, ...]:
     """Each question as the name of what it asks, "metal?", "cat?", numbered as `sentences`."""
-    named = (*load_attributes(), *load_things())
-    return tuple(f"{asked.name}?" for asked in named)
+    return tuple(f"{name}?" for name in names())
 
 
 def _sentence(question: str, subject: str) -> str:

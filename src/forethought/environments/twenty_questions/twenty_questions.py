@@ -20,7 +20,12 @@ from forethought.environments.twenty_questions.asking import (
     remaining,
     return_bound,
 )
-from forethought.environments.twenty_questions.grammar import bare_words, sentences, understand
+from forethought.environments.twenty_questions.grammar import (
+    bare_words,
+    names,
+    sentences,
+    understand,
+)
 from forethought.environments.twenty_questions.knowledge import load_things, truth_table
 from forethought.types import Measure, Observation
 
@@ -28,10 +33,12 @@ Wordings = Literal["sentences", "words"]
 Replies = Literal["answers", "facts"]
 
 YES, NO, NOT_UNDERSTOOD = "Yes.", "No.", "I don't understand."
+
 _LEGENDS: dict[Replies, str] = {
     "answers": "Yes or No.",
     "facts": "Yes, METAL, or No, metal.",
 }
+
 DATA_SKILL = 0.348
 """Mean return -17.3, that of the data behind Q-SFT's Table 2."""
 
@@ -106,7 +113,6 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
         self._wordings = (
             sentences() if wordings == "sentences" else tuple((bare,) for bare in bare_words())
         )
-        self._names = tuple(bare.removesuffix("?") for bare in bare_words())
         self._usual = tuple(ways[0] for ways in self._wordings)
         self._everything = range(len(self._usual))
         self.action_space = spaces.Discrete(len(self._usual))
@@ -220,7 +226,7 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
     def _reply(self, number: int, is_true: bool) -> str:
         if self.replies == "answers":
             return YES if is_true else NO
-        name = self._names[number]
+        name = names()[number]
         return name.upper() if is_true else name.lower()
 
     def _draw(self) -> None:

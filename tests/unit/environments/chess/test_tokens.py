@@ -40,9 +40,8 @@ def test_a_piece_and_its_square_are_a_token() -> None:
     tokenizer = train_tokenizer(texts * 2)  # a word must be met twice
     for board, text in zip(boards, texts, strict=True):
         placement = text.rpartition("\n")[0]
-        assert (
-            len(tokenizer(placement)["input_ids"]) == len(board.piece_map()) + 1
-        )  # the line's end
+        ids = tokenizer(placement)["input_ids"]
+        assert len(ids) == len(board.piece_map()) + 1  # and the end of a line
 
 
 def test_both_sides_are_told_from_the_king_down() -> None:
