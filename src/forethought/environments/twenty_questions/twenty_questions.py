@@ -45,10 +45,6 @@ DATA_SKILL = 0.348
 DATA_CHOICES = 5
 """Even splits among which an informed question of the data policy is drawn."""
 
-_MAX_REPLY = 30
-"""A refusal, or the longest name of a question."""
-_MAX_TEXT = MAX_QUESTIONS * (len("> ") + MAX_ACTION + _MAX_REPLY + 2)
-
 
 class TwentyQuestions(gymnasium.Env[str, np.int64]):
     """Find a hidden object by at most 20 questions that are answered with Yes or No.
@@ -116,8 +112,11 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
         self._usual = tuple(ways[0] for ways in self._wordings)
         self._everything = range(len(self._usual))
         self.action_space = spaces.Discrete(len(self._usual))
+        longest_reply = max(map(len, (NOT_UNDERSTOOD, *names())))
         self.observation_space = spaces.Text(
-            max_length=_MAX_TEXT, min_length=0, charset=string.ascii_letters + " >?.,'\n"
+            max_length=MAX_QUESTIONS * (len("> ") + MAX_ACTION + longest_reply + len("\n\n")),
+            min_length=0,
+            charset=string.ascii_letters + " >?.,'\n",
         )
         self._episode = Episode(MAX_QUESTIONS)
         self._hidden = 0
