@@ -315,6 +315,19 @@ def test_questions_may_be_said_in_words() -> None:
         make_environment("TwentyQuestions", wordings="signs")
 
 
+def test_a_question_is_legal_once() -> None:
+    """However it was asked; in the next game it is open again."""
+    world = make_environment("TwentyQuestions", wordings="words")
+    world.restart(0)
+    everything = world.legal_actions()
+    assert everything == bare_words()
+    for asked in ("Is it made of metal?", "metal?", "What is it?"):
+        world.act(asked)
+        assert world.legal_actions() == tuple(w for w in everything if w != "metal?")
+    world.restart(1)
+    assert world.legal_actions() == everything
+
+
 def test_replies_may_be_facts() -> None:
     """Whose words, but for case, are a question of the list."""
     world = make_environment("TwentyQuestions", wordings="words", replies="facts")

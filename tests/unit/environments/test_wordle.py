@@ -144,6 +144,19 @@ def test_how_guesses_are_said(spelling: str, said: str) -> None:
     assert {player().action for _ in range(100)} <= set(world.legal_actions())
 
 
+@pytest.mark.parametrize(("spelling", "said"), [("letters", "t r a d e"), ("words", "trade")])
+def test_a_word_is_legal_once(spelling: str, said: str) -> None:
+    """However it was spelled; in the next game it is open again."""
+    world, hidden = begun(spelling=spelling)
+    assert hidden != "trade"
+    everything = world.legal_actions()
+    for guess in ("trade", "t r a d e", "xyzzy"):
+        world.act(guess)
+        assert world.legal_actions() == tuple(word for word in everything if word != said)
+    world.restart(1)
+    assert world.legal_actions() == everything
+
+
 def test_candidates_are_the_words_that_agree_with_all_marks() -> None:
     world, hidden = begun()
     guesses = [guess for guess in ("about", "trade", "steel") if guess != hidden]

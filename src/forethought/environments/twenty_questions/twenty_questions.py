@@ -58,7 +58,8 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
 
     Actions: any text. Understood are the questions that `grammar.py` can read: each
     attribute in several wordings, and guesses ("Is it a cat?"). Gymnasium's actions are the
-    numbers of the questions in their usual wording, attributes first.
+    numbers of the questions in their usual wording, attributes first. Legal are the questions
+    that were not asked yet: an answer heard twice costs as much and tells nothing.
 
     Rewards: 0 for the right guess, -1 for anything else. "I don't understand." costs as
     much as an answer.
@@ -121,6 +122,7 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
         self._episode = Episode(MAX_QUESTIONS)
         self._hidden = 0
         self._turns: list[Turn] = []
+        self._asked: set[int] = set()
         self._candidates = all_candidates()
         self._is_found = False
         self._not_understood = 0
@@ -169,6 +171,7 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
             is_true = len(remaining(np.array([self._hidden]), number, True)) > 0
             reply = self._reply(number, is_true)
             self._candidates = remaining(self._candidates, number, is_true)
+            self._asked.add(number)
             self._is_found = is_true and number >= self._attributes
         self._turns.append(Turn(action, reply))
         return self._episode.record(
@@ -177,7 +180,9 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
         )
 
     def legal_actions(self) -> tuple[str, ...]:
-        return () if self._episode.is_over else self._usual
+        if self._episode.is_over:
+            return ()
+        return tuple(way for n, way in enumerate(self._usual) if n not in self._asked)
 
     def expert(self) -> Advice:
         self._episode.require_open()
@@ -231,6 +236,7 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
     def _draw(self) -> None:
         self._hidden = int(self.np_random.integers(len(self._things)))
         self._turns = []
+        self._asked = set()
         self._candidates = all_candidates()
         self._is_found = False
         self._not_understood = 0

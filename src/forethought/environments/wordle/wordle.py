@@ -48,7 +48,7 @@ class Wordle(gymnasium.Env[str, np.int64]):
     "> c r a n e", "b y b b g".
 
     Actions: any text; a word counts, letters apart or together, in any case. Gymnasium's
-    actions are the numbers of the words in the list.
+    actions are the numbers of the words in the list. Legal are those that were not guessed yet.
 
     Rewards: 0 for the hidden word, -1 for any other guess; a text that is no word of the
     list is a guess, too.
@@ -66,7 +66,7 @@ class Wordle(gymnasium.Env[str, np.int64]):
     expert guesses the word whose marks tell most (greatest entropy).
 
     Data policy: with probability `skill` a word that agrees with all marks so far, else any
-    word of the list, uniformly either way. Skill 0 is chance; 1 is always in agreement.
+    word of the list, guessed before or not, uniformly either way. Skill 1 always agrees.
 
     Arguments:
         words: "small", 412 words, or "large", 754; hidden and guessed words are the same.
@@ -174,7 +174,10 @@ class Wordle(gymnasium.Env[str, np.int64]):
         )
 
     def legal_actions(self) -> tuple[str, ...]:
-        return () if self._episode.is_over else self._spelled
+        if self._episode.is_over:
+            return ()
+        said = {self._numbers[word] for word, _ in self._guesses}
+        return tuple(word for n, word in enumerate(self._spelled) if n not in said)
 
     def expert(self) -> Advice:
         self._episode.require_open()
