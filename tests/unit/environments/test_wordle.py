@@ -153,6 +153,7 @@ def test_a_word_is_legal_once(spelling: str, said: str) -> None:
     for guess in ("trade", "t r a d e", "xyzzy"):
         world.act(guess)
         assert world.legal_actions() == tuple(word for word in everything if word != said)
+    assert world.measures() == (("not_listed", 1.0), ("repeated", 1.0))
     world.restart(1)
     assert world.legal_actions() == everything
 

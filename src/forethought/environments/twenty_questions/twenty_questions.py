@@ -211,7 +211,11 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
         return self._is_found
 
     def measures(self) -> tuple[Measure, ...]:
-        return (Measure("not_understood", float(self._not_understood)),)
+        repeated = len(self._turns) - self._not_understood - len(self._asked)
+        return (
+            Measure("not_understood", float(self._not_understood)),
+            Measure("repeated", float(repeated)),
+        )
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

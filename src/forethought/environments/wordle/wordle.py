@@ -203,7 +203,11 @@ class Wordle(gymnasium.Env[str, np.int64]):
         return self._is_found
 
     def measures(self) -> tuple[Measure, ...]:
-        return (Measure("not_listed", float(self._not_listed)),)
+        repeated = len(self._guesses) - len({word for word, _ in self._guesses})
+        return (
+            Measure("not_listed", float(self._not_listed)),
+            Measure("repeated", float(repeated)),
+        )
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
