@@ -9,6 +9,7 @@ import pytest
 from forethought.environments import make_environment
 from forethought.environments.contract import Environment, WithDataPolicy
 from forethought.environments.twenty_questions import asking
+from forethought.environments.twenty_questions.knowledge import load_attributes, load_things
 from forethought.environments.wordle import guessing
 from forethought.environments.wordle.marks import Rules, mark
 from forethought.environments.wordle.words import WordList, load_words
@@ -68,13 +69,14 @@ def test_wordles_bound(words: WordList) -> None:
     assert guessing.expert_worth(words, "official").mean_return < bound
 
 
-FOUR_ERRORS = {"Wordle": 0.06, "TwentyQuestions": 0.35}
-"""Of the mean return of 1,000 games by chance."""
-CHANCE = [("Wordle", 412, 6, -5.9490), ("TwentyQuestions", 158 + 116, 20, -19.2336)]
-
-
-@pytest.mark.parametrize(("world", "choices", "tries", "worth"), CHANCE)
-def test_chance(world: str, choices: int, tries: int, worth: float) -> None:
+@pytest.mark.parametrize(
+    ("world", "choices", "tries", "worth", "error"),
+    [
+        ("Wordle", len(load_words("small")), 6, -5.9490, 0.06),
+        ("TwentyQuestions", len(load_things()) + len(load_attributes()), 20, -19.2336, 0.35),
+    ],
+)
+def test_chance(world: str, choices: int, tries: int, worth: float, error: float) -> None:
     """Draws of one choice among n, none of them twice; only the right one ends the game."""
     exact = -sum(1 - Fraction(k, choices) for k in range(1, tries + 1))
     assert float(exact) == pytest.approx(worth, abs=1e-4)
@@ -86,16 +88,24 @@ def test_chance(world: str, choices: int, tries: int, worth: float) -> None:
             legal = instance.legal_actions()
             reward, over, _ = instance.act(legal[int(randomness.integers(len(legal)))])
             total += reward
-    assert total / 1000 == pytest.approx(worth, abs=FOUR_ERRORS[world])
+    assert total / 1000 == pytest.approx(worth, abs=error)
 
 
-@pytest.mark.parametrize(("world", "choices", "tries", "worth"), CHANCE)
-def test_data_without_skill(world: str, choices: int, tries: int, worth: float) -> None:
-    """The same draws, with what was drawn put back."""
-    miss = 1 - Fraction(1, choices)
-    exact = float(-sum(miss**k for k in range(1, tries + 1)))
-    assert exact == pytest.approx(worth, abs=0.02)
-    assert mean_return(world, 0.0, 1000) == pytest.approx(exact, abs=FOUR_ERRORS[world])
+def test_wordles_data_without_skill() -> None:
+    """Six draws of one word among n, each put back: no guess informs the next."""
+    n = Fraction(412)
+    miss = 1 - 1 / n
+    exact = -sum(miss**k for k in range(1, 7))
+    assert float(exact) == pytest.approx(-5.9493, abs=1e-4)
+    assert mean_return("Wordle", 0.0, 1500) == pytest.approx(float(exact), abs=0.05)
+
+
+def test_twenty_questions_data_without_skill() -> None:
+    """Twenty draws of one question among all, each put back: only the right guess ends the game."""
+    miss = 1 - Fraction(1, len(load_things()) + len(load_attributes()))
+    exact = -sum(miss**k for k in range(1, 21))
+    assert float(exact) == pytest.approx(-19.2510, abs=1e-4)
+    assert mean_return("TwentyQuestions", 0.0, 1000) == pytest.approx(float(exact), abs=0.35)
 
 
 @pytest.mark.parametrize(("world", "published"), [("Wordle", -4.12), ("TwentyQuestions", -17.3)])

@@ -41,7 +41,7 @@ CHARTS = (
         Scale.SHARE,
         shows=(0.0,),
     ),
-    Chart("Loss", ("loss",), "nats per token", "Cross-entropy of the answers to imitate.", Scale.LOG),
+    Chart("Loss", ("loss",), "nats per token", "Cross-entropy of the imitated answers.", Scale.LOG),
     Chart(
         "Likelihood loss",
         ("likelihood_loss",),

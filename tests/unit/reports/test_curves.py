@@ -41,7 +41,7 @@ def test_only_what_was_logged_is_drawn(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", SFT, metrics=['{"loss": 2, "gradient_norm": 3, "odd": 1}'])
     page = page_of(run)
     assert titles(page) == [
-        "Losslast 2Cross-entropy of the answers to imitate.",
+        "Losslast 2Cross-entropy of the imitated answers.",
         "Gradient normlast 3Length of the gradient. Jumps foretell instability.",
         "oddlast 1",
     ]
