@@ -9,6 +9,7 @@ from gymnasium import spaces
 
 from forethought.environments.contract import Advice, Ceiling, Transition
 from forethought.environments.episode import Episode
+from forethought.environments.experts import EXPERTS, ExpertName, random_choice
 from forethought.environments.options import is_whole_number, require_option
 from forethought.types import Measure, Observation
 
@@ -37,6 +38,8 @@ class Bandit(gymnasium.Env[str, np.int64]):
 
     Arguments:
         arms: number of actions, 2 to 26.
+        expert: "optimal", or "random_choice" for one that sees as well, says the same, and
+            names an action drawn uniformly from the legal ones.
         render_mode: must be None; there is nothing to see.
 
     Version history:
@@ -45,9 +48,13 @@ class Bandit(gymnasium.Env[str, np.int64]):
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
-    def __init__(self, arms: int = 4, render_mode: None = None) -> None:
+    def __init__(
+        self, arms: int = 4, expert: ExpertName = "optimal", render_mode: None = None
+    ) -> None:
         require_option(is_whole_number(arms, 2, 26), "arms", arms, "a whole number from 2 to 26")
+        require_option(expert in EXPERTS, "expert", expert, " or ".join(EXPERTS))
         require_option(render_mode is None, "render_mode", render_mode, "None")
+        self.expert_name = expert
         self.render_mode = render_mode
         self._actions = tuple(LETTERS[:arms])
         self.action_space = spaces.Discrete(arms)
@@ -93,8 +100,11 @@ class Bandit(gymnasium.Env[str, np.int64]):
 
     def expert(self) -> Advice:
         self._episode.require_open()
-        thought = f"the right answer is {self._answer}, so I choose {self._answer}"
-        return Advice(self._answer, (("thoughts", json.dumps(thought)),))
+        action = self._answer
+        if self.expert_name == "random_choice":
+            action = random_choice(self._actions, self.np_random, self._episode.steps)
+        thought = f"the right answer is {self._answer}, so I choose {action}"
+        return Advice(action, (("thoughts", json.dumps(thought)),))
 
     def success(self) -> bool:
         return self._given == self._answer

@@ -9,6 +9,12 @@ RULES = Option(
     "paper or reference",
     "the paper's rules, or the behaviour of its public repository, mistakes included",
 )
+EXPERT = Option(
+    "expert",
+    "optimal",
+    "optimal or random_choice",
+    "whom SFT learns from: one that wins, or one that sees as well and chooses at random",
+)
 IMAGE_SIZE = Option("image_size", 300, "a whole number from 48 to 1024", "side in pixels")
 RENDER_MODE = Option("render_mode", None, "rgb_array or None", "for Gymnasium's wrappers")
 
@@ -24,6 +30,7 @@ NUMBER_LINE = EnvironmentSpec(
         RULES,
         IMAGE_SIZE,
         Option("max_position", 5, "a whole number from 1 to 99", "the largest number"),
+        EXPERT,
         RENDER_MODE,
     ),
 )
@@ -37,7 +44,7 @@ EZ_POINTS = EnvironmentSpec(
     reward="=: +10 if the formula is 12 with both cards used once, else -1; "
     "a number not on an unused card -1; else 0",
     success="the return is above 0",
-    options=(RULES, IMAGE_SIZE, RENDER_MODE),
+    options=(RULES, IMAGE_SIZE, EXPERT, RENDER_MODE),
 )
 
 POINTS24 = EnvironmentSpec(
@@ -71,6 +78,7 @@ BLACKJACK = EnvironmentSpec(
         RULES,
         IMAGE_SIZE,
         Option("natural", False, "True or False", "a win with ace and ten pays 1.5"),
+        EXPERT,
         RENDER_MODE,
     ),
 )
@@ -85,6 +93,7 @@ BANDIT = EnvironmentSpec(
     success="the letter was right",
     options=(
         Option("arms", 4, "a whole number from 2 to 26", "number of actions"),
+        EXPERT,
         Option("render_mode", None, "None", "nothing is drawn"),
     ),
 )

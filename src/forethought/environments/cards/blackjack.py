@@ -20,6 +20,7 @@ from forethought.environments.cards.dynamic_programming import (
 )
 from forethought.environments.contract import Advice, Ceiling, DataPlayer, Transition
 from forethought.environments.episode import Episode
+from forethought.environments.experts import EXPERTS, ExpertName, random_choice
 from forethought.environments.options import is_flag, is_whole_number, require_option
 from forethought.types import Image, Measure, Observation
 
@@ -82,6 +83,8 @@ class Blackjack(gymnasium.Env[Image, np.int64]):
             `natural` does nothing.
         image_size: side of the picture, 48 to 1024 pixels.
         natural: a win with an ace and a ten-point card, undrawn, pays 1.5.
+        expert: "optimal", or "random_choice" for one that sees as well, says the same, and
+            names an action drawn uniformly from the legal ones.
         render_mode: for Gymnasium's wrappers; `render` always gives the picture.
 
     Version history:
@@ -95,6 +98,7 @@ class Blackjack(gymnasium.Env[Image, np.int64]):
         rules: Literal["paper", "reference"] = "paper",
         image_size: int = 300,
         natural: bool = False,
+        expert: ExpertName = "optimal",
         render_mode: Literal["rgb_array"] | None = None,
     ) -> None:
         require_option(rules in ("paper", "reference"), "rules", rules, "paper or reference")
@@ -105,9 +109,11 @@ class Blackjack(gymnasium.Env[Image, np.int64]):
             f"a whole number from {MIN_SIZE} to {MAX_SIZE}",
         )
         require_option(is_flag(natural), "natural", natural, "True or False")
+        require_option(expert in EXPERTS, "expert", expert, " or ".join(EXPERTS))
         self.rules = rules
         self.image_size = image_size
         self.natural = natural
+        self.expert_name = expert
         self.render_mode = render_mode
         self.action_space = spaces.Discrete(len(ACTIONS))
         self.observation_space = spaces.Box(0, 255, (image_size, image_size, 3), np.uint8)
@@ -162,6 +168,8 @@ class Blackjack(gymnasium.Env[Image, np.int64]):
 
     def expert(self) -> Advice:
         self._episode.require_open()
+        if self.expert_name == "random_choice":
+            return self._thinking(random_choice(ACTIONS, self.np_random, self._episode.steps))
         hand = hand_of(self._player)
         return self._thinking(best_choice(hand, self._dealer[0].points, "wins").action)
 

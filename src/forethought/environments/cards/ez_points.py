@@ -16,6 +16,7 @@ from forethought.environments.cards.formula_game import (
 )
 from forethought.environments.cards.formula_picture import formula_picture
 from forethought.environments.contract import Advice, Ceiling, Transition
+from forethought.environments.experts import EXPERTS, ExpertName, random_choice
 from forethought.environments.options import is_whole_number, require_option
 from forethought.types import Image, Measure, Observation
 
@@ -87,6 +88,8 @@ class EZPoints(gymnasium.Env[FormulaObservation, np.int64]):
             number appends a blank; the formula is worth what Python makes of its text
             ("5++7" is 12); the 7th step costs 1, does nothing, and truncates.
         image_size: side of the picture, 48 to 1024 pixels.
+        expert: "optimal", or "random_choice" for one that sees as well, says the same, and
+            names an action drawn uniformly from the legal ones.
         render_mode: for Gymnasium's wrappers; `render` always gives the picture.
 
     Version history:
@@ -99,6 +102,7 @@ class EZPoints(gymnasium.Env[FormulaObservation, np.int64]):
         self,
         rules: Literal["paper", "reference"] = "paper",
         image_size: int = 300,
+        expert: ExpertName = "optimal",
         render_mode: Literal["rgb_array"] | None = None,
     ) -> None:
         require_option(rules in ("paper", "reference"), "rules", rules, "paper or reference")
@@ -108,7 +112,9 @@ class EZPoints(gymnasium.Env[FormulaObservation, np.int64]):
             image_size,
             f"a whole number from {MIN_SIZE} to {MAX_SIZE}",
         )
+        require_option(expert in EXPERTS, "expert", expert, " or ".join(EXPERTS))
         self.image_size = image_size
+        self.expert_name = expert
         self.render_mode = render_mode
         self._game = FormulaGame(ez_points_rules(rules))
         self.action_space = spaces.Discrete(len(self.actions))
@@ -151,7 +157,12 @@ class EZPoints(gymnasium.Env[FormulaObservation, np.int64]):
         return self._game.legal_actions()
 
     def expert(self) -> Advice:
-        return self._game.expert()
+        if self.expert_name == "optimal":
+            return self._game.expert()
+        episode = self._game.episode
+        episode.require_open()
+        chosen = random_choice(self.legal_actions(), self.np_random, episode.steps)
+        return self._game.expert(chosen)
 
     def success(self) -> bool:
         return self._game.episode.total_reward > 0

@@ -158,11 +158,15 @@ class FormulaGame:
         steps_left = self.rules.limit_steps - self.episode.steps - useless_steps
         return rest if len(rest) + 1 <= steps_left else None
 
-    def expert(self) -> Advice:
-        """The next token towards the target; "=" at once where it cannot be reached."""
+    def expert(self, chosen: str | None = None) -> Advice:
+        """The next token towards the target; "=" at once where it cannot be reached.
+
+        Args:
+            chosen: what to do instead; what is seen and known stays as it is.
+        """
         self.episode.require_open()
         rest = self.completion()
-        action = rest[0] if rest else "="
+        action = chosen or (rest[0] if rest else "=")
         whole = None if rest is None else self.tokens + rest
         thoughts = self._search(whole, action) if self._searches else self._recall(whole, action)
         return Advice(
@@ -178,7 +182,7 @@ class FormulaGame:
         """Names the formula that wins (RL4VLM, Fig. 8), as if it were known."""
         target = self.rules.target
         if whole is None:
-            return f"{target} cannot be reached from '{self.text}', so I append '='"
+            return f"{target} cannot be reached from '{self.text}', so I append '{action}'"
         condition = "complete" if whole == self.tokens else "incomplete"
         formula = "".join(whole)
         return f"'{self.text}' is {condition}, since '{formula}={target}', I append '{action}'"

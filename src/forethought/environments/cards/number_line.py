@@ -12,6 +12,7 @@ from forethought.environments.cards.canvas import MAX_SIZE, MIN_SIZE
 from forethought.environments.cards.number_line_picture import number_line_picture
 from forethought.environments.contract import Advice, Ceiling, Transition
 from forethought.environments.episode import Episode
+from forethought.environments.experts import EXPERTS, ExpertName, random_choice
 from forethought.environments.options import is_whole_number, require_option
 from forethought.types import Image, Measure, Observation
 
@@ -99,6 +100,8 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
             picture shows the old one for one step more.
         image_size: side of the picture, 48 to 1024 pixels.
         max_position: the largest number, 1 to 99.
+        expert: "optimal", or "random_choice" for one that sees as well, says the same, and
+            names an action drawn uniformly from the legal ones.
         render_mode: for Gymnasium's wrappers; `render` always gives the picture.
 
     Version history:
@@ -112,6 +115,7 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
         rules: Literal["paper", "reference"] = "paper",
         image_size: int = 300,
         max_position: int = 5,
+        expert: ExpertName = "optimal",
         render_mode: Literal["rgb_array"] | None = None,
     ) -> None:
         require_option(rules in ("paper", "reference"), "rules", rules, "paper or reference")
@@ -127,9 +131,11 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
             max_position,
             "a whole number from 1 to 99",
         )
+        require_option(expert in EXPERTS, "expert", expert, " or ".join(EXPERTS))
         self.rules = rules
         self.image_size = image_size
         self.max_position = max_position
+        self.expert_name = expert
         self.render_mode = render_mode
         self.action_space = spaces.Discrete(len(ACTIONS))
         self.observation_space = spaces.Box(0, 255, (image_size, image_size, 3), np.uint8)
@@ -180,10 +186,17 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
     def expert(self) -> Advice:
         self._episode.require_open()
         current, target, _ = self._position
-        action = best_move(self._position, self.max_position)
         relation = (
-            "equal to" if current == target else "smaller than" if action == "+" else "larger than"
+            "equal to"
+            if current == target
+            else "smaller than"
+            if current < target
+            else "larger than"
         )
+        if self.expert_name == "random_choice":
+            action = random_choice(ACTIONS, self.np_random, self._episode.steps)
+        else:
+            action = best_move(self._position, self.max_position)
         return Advice(
             action,
             (
