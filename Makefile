@@ -33,7 +33,7 @@ test-slow: $(INSTALLED) ## the rest: learning, kill and resume, deliberate break
 	$(BIN)/pytest -m 'slow and not gpu'
 
 bench: $(INSTALLED) ## speed, as ratios measured side by side
-	$(BIN)/forethought bench
+	$(BIN)/forethought bench all
 
 clean: ## remove the environment and caches, never runs/
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

@@ -10,8 +10,12 @@ import tyro
 
 from forethought.bench import BENCHMARKS, BenchmarkResult
 from forethought.cli.flags import Switch
+from forethought.cli.settings import describe
 from forethought.cli.tables import align
 from forethought.errors import UnknownNameError
+
+ALL = "all"
+"""In place of every benchmark's name."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class Bench:
     names: Annotated[
         tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[NAME ...]")
     ] = ()
-    """Benchmarks; by default all."""
+    """Benchmarks; `all` runs every one. Without a name they are listed."""
 
     json: Switch = False
     """Print a JSON list, for programs."""
@@ -48,7 +52,7 @@ def bench(settings: Bench) -> None:
     The ratio is the median over the pairs, with the lowest and the highest; above 1 ours is
     faster. Peak is the most memory that the process held meanwhile, ours and the baseline's:
     both sides' weights and Python itself are in it, so look at the difference. Leave the
-    machine alone meanwhile; all together take an hour or more.
+    machine alone meanwhile. `all` takes an hour or more; without a name nothing is measured.
 
     Examples:
       forethought bench environments
@@ -56,10 +60,13 @@ def bench(settings: Bench) -> None:
       forethought bench ppo --json > ppo.json
     """
     for name in settings.names:
-        if name not in BENCHMARKS:
-            known = ", ".join(BENCHMARKS)
+        if name not in (ALL, *BENCHMARKS):
+            known = ", ".join((*BENCHMARKS, ALL))
             raise UnknownNameError(f"unknown benchmark {name!r} — known: {known}")
-    results = list(_measure(settings.names or tuple(BENCHMARKS)))
+    if not settings.names:
+        print(describe(bench))
+        return
+    results = list(_measure(tuple(BENCHMARKS) if ALL in settings.names else settings.names))
     if settings.json:
         print(json.dumps([asdict(result) for result in results], indent=2))
         return

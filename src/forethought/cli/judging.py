@@ -19,6 +19,7 @@ from forethought.evaluation.evaluate import evaluate as play_held_out
 from forethought.evaluation.results import Evaluation
 from forethought.evaluation.scripted_rows import ScriptedRows
 from forethought.rollouts.store import write_shard
+from forethought.rollouts.world import require_known
 from forethought.runs.run_folder import RunFolder, write_text
 
 
@@ -91,6 +92,7 @@ def judge(settings: Evaluate, *, keep: bool = True, scripted: ScriptedRows | Non
             of a model that cannot be; settings of an endpoint for a model that is none; a full
             disk.
     """
+    require_known(settings.environment)
     source = find_source(settings.run)
     is_fine = source.is_api or settings.api == ApiConfig()
     require(is_fine, "api", "set", f"left out for {settings.run}, which is no api:NAME")

@@ -19,6 +19,19 @@ from forethought.errors import UnknownNameError
 
 _HELP = ("-h", "--help", "help")
 
+_PRESETS = {
+    "train grpo": "train ppo --advantage grpo --group-size 8",
+    "train dr-grpo": "train ppo --advantage dr_grpo --group-size 8",
+    "train rloo": "train ppo --advantage rloo --group-size 8",
+    "train gigpo": "train ppo --advantage gigpo --group-size 8",
+    "train reinforce": "train ppo --advantage reinforce_plus_plus",
+    "train reinforce++": "train ppo --advantage reinforce_plus_plus",
+    "train bc": "train sft",
+    "train cql": "train ilql --targets maximum --cql-weight 0.1",
+    "eval": "evaluate",
+}
+"""Names that the field uses, and the command that does it here."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command.
@@ -107,6 +120,9 @@ def _find(words: Sequence[str]) -> Command:
         if command.name == name:
             return command
     known = [command.name for command in COMMANDS]
+    if name in _PRESETS or f"train {name}" in _PRESETS:
+        meant = _PRESETS.get(name) or _PRESETS[f"train {name}"]
+        raise UnknownNameError(f"unknown command {name!r} — did you mean `forethought {meant}`?")
     nearest = difflib.get_close_matches(name, known, n=1)
     if not nearest and count == 1:
         nearest = [other for other in known if words[0] in other.split()]

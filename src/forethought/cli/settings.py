@@ -6,10 +6,11 @@ import io
 import re
 import sys
 import typing
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, redirect_stderr
 from typing import Any, TypeVar
 
+import docstring_parser
 import tyro
 
 from forethought.cli.flags import Flag, flags_of, value_of
@@ -25,6 +26,25 @@ _TITLE = re.compile(r"^(?:╭─ (.+?) ─*╮| (\S.*?) *\n -{8,}) *$", re.MULTI
 _EDGE = re.compile(r"[│╰╯]")
 _RULE = re.compile(r"──+|-{8,}")
 _FLAG = re.compile(r"--[\w.-]*\w")
+
+_ELSEWHERE = {
+    "lr": "--optimizer.learning-rate",
+    "epochs": "--epochs",
+    "env": "--environment.id",
+    "env-id": "--environment.id",
+    "num-envs": "--slots",
+    "n-envs": "--slots",
+    "max-tokens": "--max-new-tokens",
+    "total-timesteps": "--total-steps",
+    "output-dir": "--output",
+    "lora-r": "--lora.rank",
+    "bf16": "--compute.precision",
+    "per-device-train-batch-size": "--batch-size",
+}
+"""What other frameworks call a flag, and what it is here."""
+
+_LOGGING = ("wandb", "report-to", "tensorboard", "track", "logger")
+"""What other frameworks call the choice of a log."""
 
 
 def settings_type(function: Callable[..., Any]) -> type[Any]:
@@ -63,7 +83,7 @@ def read_settings(
         print(f"{description}\n")  # As it is written; tyro would join its lines.
     said = io.StringIO()
     try:
-        with redirect_stderr(said):
+        with redirect_stderr(said), _paragraphs_joined():
             settings, unknown = tyro.cli(
                 kind,
                 prog=program,
@@ -76,9 +96,33 @@ def read_settings(
         if not end.code:
             raise
         raise ConfigError(_complaint(said.getvalue(), words, kind, program)) from None
+    sys.stderr.write(said.getvalue())  # What a library or another thread said meanwhile.
     if unknown:
         raise ConfigError(_unknown(unknown, kind, program))
     return settings
+
+
+@contextmanager
+def _paragraphs_joined() -> Generator[None]:
+    """Field docstrings as paragraphs: the terminal's width breaks their lines, not the source's.
+
+    tyro keeps a break before an indented line, and the parser that it asks keeps the
+    source's indentation.
+    """
+    parse = docstring_parser.parse_from_object
+
+    def parse_joined(obj: object) -> docstring_parser.Docstring:
+        parsed = parse(obj)  # pyright: ignore[reportArgumentType]
+        for parameter in parsed.params:
+            paragraphs = (parameter.description or "").split("\n\n")
+            parameter.description = "\n\n".join(" ".join(p.split()) for p in paragraphs)
+        return parsed
+
+    docstring_parser.parse_from_object = parse_joined
+    try:
+        yield
+    finally:
+        docstring_parser.parse_from_object = parse
 
 
 def _unknown(unknown: Sequence[str], kind: type[Any], program: str) -> str:
@@ -87,6 +131,11 @@ def _unknown(unknown: Sequence[str], kind: type[Any], program: str) -> str:
     if not word.startswith("-"):
         return f"{word!r} is one word too many — see {program} --help"
     name = word.partition("=")[0]
+    if any(name.replace("_", "-").strip("-").startswith(log) for log in _LOGGING):
+        return (
+            f"unknown flag {name} — every run writes metrics.jsonl and TensorBoard scalars into "
+            "its folder: tensorboard --logdir runs"
+        )
     known = [flag.name for flag in flags_of(kind) if flag.name.startswith("-")]
     nearest = _nearest(name, known)
     hint = f"did you mean {nearest}?" if nearest else f"see {program} --help"
@@ -97,6 +146,11 @@ def _nearest(name: str, known: Sequence[str]) -> str | None:
     """The flag that was probably meant: misspelt, or without the group that it is in."""
     name = name.replace("_", "-")
     tail = name.lstrip("-")
+    meant = _ELSEWHERE.get(tail)
+    if meant is not None:
+        named = [flag for flag in known if flag == meant or flag.endswith(f".{meant[2:]}")]
+        if named:
+            return " or ".join(named)
     of_a_group = [flag for flag in known if flag.endswith(f".{tail}")]
     nearest = of_a_group or difflib.get_close_matches(name, known, n=1)
     if not nearest:

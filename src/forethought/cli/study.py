@@ -52,7 +52,7 @@ class Study:
     """Where the cells' run folders lie; by default runs/studies/NAME."""
 
     results: str | None = None
-    """Where table and pictures are written; by default docs/results/NAME."""
+    """Where table and plots are written; by default the folder `results` of the output folder."""
 
     dry_run: Switch = False
     """List the cells and how far they are, then stop; nothing is written."""
@@ -80,7 +80,7 @@ def study(settings: Study) -> int:
     if settings.dry_run:
         _print_cells(plan, settings.only)
         return 0
-    results = Path(settings.results or f"docs/results/{config.name}")
+    results = Path(settings.results) if settings.results else output / "results"
     with continued_by(lambda: f"finished cells are kept; continue with: {_same_again(settings)}"):
         outcomes = _run(plan, results, settings.only)
     return _tell(outcomes, plan, results)

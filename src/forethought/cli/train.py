@@ -22,6 +22,7 @@ from forethought.config_file import AnyConfig, ConfigT, dump_config, load_config
 from forethought.config_ilql import ILQLConfig
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
+from forethought.rollouts.world import require_known
 from forethought.runs.checkpoints import list_checkpoints
 from forethought.runs.run_folder import RunFolder
 
@@ -260,6 +261,7 @@ def _session(algorithm: str, config: AnyConfig, existing: Existing) -> Generator
     """Around training: quiet libraries; settings that cannot work are refused before anything
     is written or deleted; what to do after an interruption; and what to do next."""
     with continued_by(lambda: _way_on(algorithm, config)):
+        require_known(config.environment)  # At once; the libraries below take seconds to load.
         load_quietly(threads=config.compute.threads)
         if existing != "resume":
             from forethought.cli.plan import check

@@ -51,6 +51,9 @@ class EnvironmentSpec:
         return self.id.removeprefix(NAMESPACE).rpartition("-v")[0]
 
 
+_MEMBERS = tuple(name for name in vars(Environment) if not name.startswith("_"))
+"""What the contract asks of every environment."""
+
 _specs: dict[str, EnvironmentSpec] = {}
 
 
@@ -125,7 +128,15 @@ def make_environment(name: str, **options: Any) -> Environment:
         if known is not None and option not in known:
             allowed = ", ".join(known) or "none"
             raise ConfigError(f"{name} has no option {option}={value!r} — it has: {allowed}")
-    return cast(Environment, world(**options))
+    try:
+        inspect.signature(world).bind(**options)
+    except TypeError as error:
+        raise ConfigError(
+            f"{name} cannot be built: {error} — name it in environment.options"
+        ) from None
+    environment = world(**options)
+    _require_members(environment, name)
+    return cast(Environment, environment)
 
 
 def _missing_modules(spec: EnvironmentSpec) -> tuple[str, ...]:
@@ -146,6 +157,22 @@ def _load(entry_point: str, name: str) -> Callable[..., object]:
         raise UnknownNameError(
             f"environment {name!r}: module {module_name} has no {attribute!r}"
         ) from error
+
+
+def _require_members(environment: object, name: str) -> None:
+    """Refuses what cannot be played, before anything plays it.
+
+    Raises:
+        ConfigError: members of the contract are missing; the message names them.
+    """
+    kind = type(environment)
+    # The class is asked first: a property of the instance may take long to compute.
+    missing = [m for m in _MEMBERS if not hasattr(kind, m) and not hasattr(environment, m)]
+    if missing:
+        raise ConfigError(
+            f"{name} lacks {', '.join(missing)} — an environment has {', '.join(_MEMBERS)}; "
+            "examples/custom_environment.py shows one, check_environment checks yours"
+        )
 
 
 def _keywords_of(world: Callable[..., object]) -> tuple[str, ...] | None:

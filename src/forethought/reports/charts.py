@@ -1,6 +1,6 @@
 """Draws one chart of curves over training: points, intervals where there are any, the trend."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from math import ceil, floor, log10
 from typing import NamedTuple
@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocator, NullLocator
 
 from forethought.reports.numerals import share, short
 from forethought.reports.points import Curve, Numbers, positive, thinned, trend, trend_reach
@@ -107,7 +107,7 @@ def style_axes(axes: Axes, x_label: str, y_label: str) -> None:
     axes.set_ylabel(y_label, color=text, fontsize=_FONT_SIZE)
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=NICE, integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=NICE))
-    axes.yaxis.set_major_formatter(FuncFormatter(plain))
+    axes.yaxis.set_major_formatter(TickLabels())
 
 
 def _plot(axes: Axes, curve: Curve, look: Look, *, is_log: bool) -> None:
@@ -167,7 +167,7 @@ def _set_y_range(axes: Axes, y: Numbers, scale: Scale, shows: tuple[float, ...])
     above = 0.2 * room if highest in shows else room
     axes.set_ylim(lowest - below, highest + above)
     if scale is Scale.SHARE:
-        axes.yaxis.set_major_formatter(FuncFormatter(_percent))
+        axes.yaxis.set_major_formatter(TickLabels(share))
 
 
 def _set_decades(axes: Axes, y: Numbers) -> None:
@@ -179,15 +179,26 @@ def _set_decades(axes: Axes, y: Numbers) -> None:
     axes.set_ylim(10.0**first, 10.0**last)
     axes.yaxis.set_major_locator(FixedLocator([10.0**n for n in range(first, last + 1, every)]))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(plain))
+    axes.yaxis.set_major_formatter(TickLabels())
 
 
-# Labels of ticks; matplotlib calls them with value and position.
+class TickLabels(Formatter):
+    """As many significant digits, three or more, as tell the ticks of an axis apart."""
 
+    def __init__(self, write: Callable[[float, int], str] = short) -> None:
+        self._write = write
 
-def plain(value: float, _: int | None) -> str:
-    """Three significant digits."""
-    return short(value)
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return self._write(x, 3)
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        """Labels of all ticks, no two equal."""
+        labels: list[str] = []
+        for digits in range(3, 18):  # 17 digits tell any two doubles apart.
+            labels = [self._write(value, digits) for value in values]
+            if len(set(labels)) == len(set(values)):
+                break
+        return labels
 
 
 def _compact(largest: float) -> Callable[[float, int | None], str]:
@@ -198,7 +209,3 @@ def _compact(largest: float) -> Callable[[float, int | None], str]:
         return f"{value / scale:,.10g}{unit if value else ''}"
 
     return label
-
-
-def _percent(value: float, _: int | None) -> str:
-    return share(value)

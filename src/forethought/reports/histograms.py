@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 from numpy.typing import NDArray
 
-from forethought.reports.charts import NICE, SIZE_IN, plain, style_axes
+from forethought.reports.charts import NICE, SIZE_IN, TickLabels, style_axes
 from forethought.reports.svg import Ink, to_inline_svg
 
 _MOST_BARS = 40
@@ -23,7 +23,7 @@ class Bars(NamedTuple):
 
 
 def bars(values_K: NDArray[np.float64], counts_K: NDArray[np.int64]) -> Bars:
-    """A bar for every value where values are few whole numbers; else equal intervals.
+    """A bar for every value where values are few whole numbers; otherwise equal intervals.
 
     Args:
         values_K: sorted, each once; at least one, all finite.
@@ -31,7 +31,9 @@ def bars(values_K: NDArray[np.float64], counts_K: NDArray[np.int64]) -> Bars:
     """
     lowest, highest = float(values_K[0]), float(values_K[-1])
     is_whole = bool((values_K == np.round(values_K)).all())
-    if lowest == highest or (is_whole and highest - lowest < _MOST_BARS):
+    if lowest == highest:
+        edges = np.array([lowest, highest]) + np.array([-0.5, 0.5]) * (abs(lowest) or 1.0)
+    elif is_whole and highest - lowest < _MOST_BARS:
         edges = np.arange(lowest - 0.5, highest + 1.0)
     else:
         edges = np.linspace(lowest, highest, _MOST_BARS + 1)
@@ -68,8 +70,13 @@ def draw_histogram(
             color=Ink.SERIES_1.value,
             linewidth=0,
         )
-        is_whole = bool((values_K == np.round(values_K)).all())
-        axes.xaxis.set_major_locator(MaxNLocator(5, steps=NICE, integer=is_whole))
-        axes.xaxis.set_major_formatter(FuncFormatter(plain))
+        if len(values_K) == 1:
+            # One bar as wide as the chart would look like a distribution.
+            axes.xaxis.set_major_locator(FixedLocator([float(values_K[0])]))
+            axes.set_xlim(values_K[0] - 2 * drawn.width, values_K[0] + 2 * drawn.width)
+        else:
+            is_whole = bool((values_K == np.round(values_K)).all())
+            axes.xaxis.set_major_locator(MaxNLocator(5, steps=NICE, integer=is_whole))
+        axes.xaxis.set_major_formatter(TickLabels())
         axes.yaxis.set_major_locator(MaxNLocator(5, steps=NICE, integer=True))
         return to_inline_svg(figure, name=name, description=description)

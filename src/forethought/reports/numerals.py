@@ -42,18 +42,18 @@ def counted(number: int, one: str, several: str) -> str:
     return f"{count(number)} {one if number == 1 else several}"
 
 
-def short(value: float) -> str:
-    """Three significant digits, for labels: `0.0123`, `1.2e−6`, `−5.6`."""
-    text = f"{value:.3g}"
+def short(value: float, digits: int = 3) -> str:
+    """So many significant digits, for labels: `0.0123`, `1.2e−6`, `−5.6`."""
+    text = f"{value:.{digits}g}"
     if "e" in text:
         mantissa, exponent = text.split("e")
         text = f"{mantissa}e{int(exponent)}"
     return _signed(text)
 
 
-def share(rate: float) -> str:
+def share(rate: float, digits: int = 3) -> str:
     """As `short`, in percent: 0.0123 as `1.23 %`."""
-    return f"{short(100 * rate)}{THIN}%"
+    return f"{short(100 * rate, digits)}{THIN}%"
 
 
 def duration(seconds: float) -> str:

@@ -20,7 +20,7 @@ from forethought.reports.timing import timing_section
 from forethought.runs.run_folder import RunFolder, write_text
 
 
-def write_report(run: Path) -> Path:
+def write_report(run: str | Path) -> Path:
     """Writes `report.html` into a run folder, and returns its path.
 
     An unchanged run gives the same bytes again.
@@ -29,8 +29,9 @@ def write_report(run: Path) -> Path:
         ForethoughtError: the folder is no run, a file in it is damaged, or the page
             cannot be written.
     """
-    page = render(read_run(run))
-    path = RunFolder(run).report_path
+    folder = RunFolder(Path(run))
+    page = render(read_run(folder.path))
+    path = folder.report_path
     write_text(path, page)
     return path
 

@@ -89,6 +89,15 @@ def open_world(
         sample.close()
 
 
+def require_known(config: EnvironmentConfig) -> None:
+    """Refuses an unknown name. Builds nothing, and loads no more than a list of names.
+
+    Raises:
+        UnknownNameError: no environment of this name; the message names the nearest.
+    """
+    _name_of(config)
+
+
 def memory_of(config: EnvironmentConfig, prompt: PromptConfig) -> Memory | None:
     """The world's summary of an episode, if prompts are to tell it. Builds nothing.
 

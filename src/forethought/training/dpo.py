@@ -41,7 +41,12 @@ from forethought.training.pairing import (
 )
 from forethought.training.run import Existing, Run, advance, open_run
 from forethought.training.start import start
-from forethought.training.summary import Stopwatch, summarise_actions, summarise_collection
+from forethought.training.summary import (
+    Stopwatch,
+    summarise_actions,
+    summarise_collection,
+    warn_if_all_invalid,
+)
 from forethought.types import Measure
 
 RATIO_TOLERANCE = 1e-3
@@ -115,9 +120,9 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
                 # Also without an update, lest prompts that were read before a kill be read anew.
                 policy.weights_changed()
                 watch.lap("update_s")
-                run.record(
-                    iteration + 1, summarise(gathered, known, statistics, learner), watch.laps
-                )
+                metrics = summarise(gathered, known, statistics, learner)
+                run.record(iteration + 1, metrics, watch.laps)
+                warn_if_all_invalid(iteration, metrics, run, config.model)
                 if stored is None:
                     run.keep(gathered.collected.trajectories, iteration + 1)
                     run.keep_pairs(places(gathered), iteration + 1)

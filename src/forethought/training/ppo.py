@@ -24,7 +24,12 @@ from forethought.training.ppo_updates import Learner, improve, rescore, summaris
 from forethought.training.run import Existing, Run, advance, open_run
 from forethought.training.samples import to_sample
 from forethought.training.start import start
-from forethought.training.summary import Stopwatch, steps_played, summarise_collection
+from forethought.training.summary import (
+    Stopwatch,
+    steps_played,
+    summarise_collection,
+    warn_if_all_invalid,
+)
 from forethought.types import Measure
 
 
@@ -73,6 +78,7 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                     Measure("first_ratio_deviation", deviation),
                     Measure("environment_steps", steps),
                 ]
+                warn_if_all_invalid(iteration, measures, run, config.model)
                 iteration, played = iteration + 1, played + steps
                 run.record(iteration, measures, watch.laps)
                 run.keep(collected.trajectories, iteration)

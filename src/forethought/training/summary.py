@@ -1,10 +1,12 @@
 """What an iteration of acting looked like, as numbers for the log."""
 
+import sys
 from collections.abc import Sequence
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
+from tqdm import tqdm
 
 from forethought.rollouts.collector import Collected
 from forethought.training.run import Run
@@ -66,6 +68,24 @@ def summarise_collection(collected: Collected, run: Run) -> list[Measure]:
             for name, value in zip(StepSummary._fields, averages, strict=True)
         ),
     ]
+
+
+def warn_if_all_invalid(iteration: int, metrics: Sequence[Measure], run: Run, model: str) -> None:
+    """Says, after the first iteration, that no response named an action: from there on, rewards
+    teach nothing, and the run would go on to its end without a word.
+
+    Args:
+        iteration: of these metrics, from 0.
+        model: what the run started from.
+    """
+    rates = [metric.value for metric in metrics if metric.name == "invalid_rate"]
+    if iteration == 0 and rates == [1.0] and run.process == 0:
+        tqdm.write(
+            f"warning: every response of the first iteration was invalid: {model} does not know "
+            "this environment's form of response — train it first (`forethought train sft`), "
+            "then name that run as --model",
+            file=sys.stderr,
+        )
 
 
 CERTAIN = 0.8

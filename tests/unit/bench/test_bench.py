@@ -17,7 +17,17 @@ from forethought.bench.ppo import (
 )
 from forethought.bench.q_sft import measure_q_sft
 from forethought.bench.store import measure_store
+from forethought.cli.main import main
 from forethought.environments.chess.program import find_stockfish
+
+
+def test_without_a_name_nothing_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    """All together take an hour: `all` asks for it."""
+    assert main(["bench"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"{name} " in listed for name in BENCHMARKS)
+    assert main(["bench", "al"]) == 2
+    assert "known: environments, " in capsys.readouterr().err
 
 
 def test_more_is_better() -> None:

@@ -75,6 +75,11 @@ def test_the_version(type_: Type) -> None:
     ("words", "hint"),
     [
         ("evalute runs/ppo", "unknown command 'evalute' — did you mean `forethought evaluate`?"),
+        (
+            "train grpo",
+            "unknown command 'train grpo' — did you mean `forethought train ppo --advantage grpo",
+        ),
+        ("rloo", "unknown command 'rloo' — did you mean `forethought train ppo --advantage rloo"),
         ("train dppo", "unknown command 'train dppo' — did you mean `forethought train ppo`?"),
         ("ppo", "unknown command 'ppo' — did you mean `forethought train ppo`?"),
         ("xyzzy", "unknown command 'xyzzy' — known: quickstart, train sft, train ppo, train cnn, "),

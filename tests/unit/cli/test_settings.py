@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import pytest
 import tyro
 
+from forethought.cli import settings
 from forethought.cli.commands import COMMANDS
 from forethought.cli.flags import Flag, Switch, flags_of, value_of
 from forethought.cli.settings import read_settings, settings_type
@@ -23,6 +24,14 @@ RATE = "--inner.learning-rate?"
 class Inner:
     learning_rate: float = 0.1
     """How fast."""
+
+
+@dataclass(frozen=True)
+class Ragged:
+    size: int = 1
+    """One sentence that goes on over
+    (two lines); and
+    a third."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +121,48 @@ def test_what_else_was_said_meanwhile_is_no_part_of_the_line(
     assert capsys.readouterr().err == "by the way\n"
 
 
+def test_what_is_said_while_flags_are_read_well_is_not_swallowed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parse = tyro.cli
+
+    def talk(*args: Any, **kwargs: Any) -> Any:
+        print("by the way", file=sys.stderr)
+        return parse(*args, **kwargs)
+
+    monkeypatch.setattr(tyro, "cli", talk)
+    assert read_settings(Outer, ["r"], program="do", description="") == Outer("r")
+    assert capsys.readouterr().err == "by the way\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("r --lr 3", "unknown flag --lr — did you mean --inner.learning-rate?"),
+        ("r --wandb", "unknown flag --wandb — every run writes metrics.jsonl and TensorBoard"),
+        ("r --report-to=wandb", "unknown flag --report-to — every run writes metrics.jsonl"),
+        ("r --bf16", "unknown flag --bf16 — see forethought do --help"),
+    ],
+)
+def test_names_that_the_field_uses_elsewhere(
+    words: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last one has nothing to point to: these settings have no precision."""
+    monkeypatch.setitem(vars(settings)["_ELSEWHERE"], "lr", "--inner.learning-rate")
+    assert complaint(words).startswith(line)
+
+
+def test_help_is_broken_at_the_width_of_the_terminal_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not where the docstring of a field happens to break its lines."""
+    monkeypatch.setenv("COLUMNS", "10000")
+    with pytest.raises(SystemExit):
+        read_settings(Ragged, ["--help"], program="do", description="")
+    out = capsys.readouterr().out
+    assert "One sentence that goes on over (two lines); and a third. (default: 1)" in out
+
+
 def test_a_long_value_is_told_whole() -> None:
     """tyro would break it at the width of its box."""
     value = "/".join(["folder"] * 40)
@@ -120,10 +171,10 @@ def test_a_long_value_is_told_whole() -> None:
 
 def test_defaults_are_changed_by_what_was_typed_alone() -> None:
     default = Outer("s", threads=3, inner=Inner(0.5))
-    settings = read_settings(
+    changed = read_settings(
         Outer, ["r", "--threads", "4"], program="p", description="", default=default
     )
-    assert settings == Outer("r", threads=4, inner=Inner(0.5))
+    assert changed == Outer("r", threads=4, inner=Inner(0.5))
 
 
 @pytest.mark.parametrize(

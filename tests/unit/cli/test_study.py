@@ -53,11 +53,14 @@ def test_from_nothing_to_a_table(type_: Type) -> None:
     """Also with cells of different precision, in one process."""
     outcome = type_("study study.yaml")
     assert outcome.code == 0, outcome.err
-    table = Path("docs/results/small/table.md").read_text(encoding="utf-8")
+    table = Path("runs/studies/small/results/table.md").read_text(encoding="utf-8")
     assert outcome.out.startswith(table)
     assert "2 rows, 3 cells: 3 finished." in table
-    assert "written: docs/results/small/table.md, docs/results/small/results.json" in outcome.out
-    data = json.loads(Path("docs/results/small/results.json").read_text(encoding="utf-8"))
+    assert (
+        "written: runs/studies/small/results/table.md, runs/studies/small/results/results.json"
+        in outcome.out
+    )
+    data = json.loads(Path("runs/studies/small/results/results.json").read_text(encoding="utf-8"))
     assert all(cell["training_s"] > 0 for cell in data["cells"])
     assert {cell["checkpoint"] for cell in data["cells"]} == {"step_4", "step_2"}
 

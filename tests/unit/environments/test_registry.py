@@ -61,6 +61,28 @@ def test_your_own_world_needs_no_registration(monkeypatch: pytest.MonkeyPatch) -
         make_environment("no_such_package.worlds:World")
 
 
+class Halfway:
+    """Has some of what an environment needs."""
+
+    actions = ("go",)
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def restart(self, seed: int) -> None: ...
+
+
+def test_a_class_that_lacks_members_is_told_which() -> None:
+    name = f"{__name__}:Halfway"
+    with pytest.raises(ConfigError) as error:
+        make_environment(name, size=3)
+    missing = "ceiling, observation, act, legal_actions, expert, success, measures, close"
+    assert str(error.value).startswith(f"{name} lacks {missing} — ")
+    with pytest.raises(ConfigError) as error:
+        make_environment(name)
+    assert str(error.value).startswith(f"{name} cannot be built: missing a required argument")
+
+
 @pytest.fixture
 def scratch_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets a test register worlds that nobody else sees."""

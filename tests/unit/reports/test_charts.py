@@ -83,6 +83,9 @@ def test_text_in_a_chart_is_text() -> None:
         pytest.param([0.02, 30], {"scale": Scale.LOG}, ["0.01", "0.1", "1", "10", "100"], id="log"),
         pytest.param([0, 0], {"scale": Scale.LOG}, None, id="no logarithm of zero"),
         pytest.param([5, 5], {}, None, id="a level"),
+        pytest.param([0.99921, 0.99979], {}, None, id="more digits than three tell apart"),
+        pytest.param([0.99921, 0.99979], {"scale": Scale.SHARE}, None, id="more digits of a share"),
+        pytest.param([100_000, 100_003], {}, None, id="a large offset"),
         pytest.param([1e-9, 1e9], {"scale": Scale.LOG}, None, id="many decades"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from forethought.data.description import describe
 from forethought.reports.dataset import render_dataset, write_dataset_page
 from forethought.reports.histograms import bars, draw_histogram
+from forethought.reports.numerals import short
 from forethought.rollouts.store import write_shard
 from forethought.targets.reward_map import RewardMap, write_reward_map
 from tests.unit.data.builders import make_trajectory
@@ -69,8 +71,17 @@ def test_other_numbers_share_equal_intervals() -> None:
 
 def test_a_single_value_has_one_bar() -> None:
     drawn = bars(np.array([0.3]), np.array([7]))
-    assert (drawn.width, drawn.counts_B.tolist()) == (1.0, [7])
-    assert drawn.lefts_B.tolist() == [pytest.approx(-0.2)]
+    assert (drawn.width, drawn.counts_B.tolist()) == (pytest.approx(0.3), [7])
+    assert drawn.lefts_B.tolist() == [pytest.approx(0.15)]
+
+
+@pytest.mark.parametrize("value", [0.0, 0.0371, 5.0, -12345.678])
+def test_a_single_value_is_the_only_tick_of_its_axis(value: float) -> None:
+    svg = draw_histogram(
+        np.array([value]), np.array([7]), name="x", description="x", x_label="x", y_label="y"
+    )
+    texts = ["".join(text.itertext()).strip() for text in ElementTree.fromstring(svg).iter("text")]
+    assert texts[: texts.index("x")] == [short(value)]
 
 
 def test_an_axis_of_numbers_between_0_and_1_has_ticks() -> None:

@@ -156,7 +156,7 @@ def test_a_copy_of_a_run_gives_the_same_bytes(tmp_path: Path) -> None:
     for name in ("a", "b"):
         run = full_run(tmp_path / name)
         os.utime(run / "metrics.jsonl", (0, 0))
-        pages.append(write_report(run).read_bytes())
+        pages.append(write_report(str(run)).read_bytes())
     assert pages[0] == pages[1]
 
 
