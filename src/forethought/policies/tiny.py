@@ -95,6 +95,11 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int = 2048) -> PreTrainedT
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
+    return wrap_tokenizer(tokenizer)
+
+
+def wrap_tokenizer(tokenizer: Tokenizer) -> PreTrainedTokenizerFast:
+    """A trained tokenizer as transformers takes it."""
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         pad_token=PAD,
@@ -167,5 +172,11 @@ def build_model(
 
 def make_tiny(texts: Iterable[str], *, seed: int, size: TinySize | None = None) -> LoadedModel:
     """Model and processor for worlds in which `texts` are said; nothing is downloaded."""
-    tokenizer = train_tokenizer(texts)
+    return tiny_with(train_tokenizer(texts), seed=seed, size=size)
+
+
+def tiny_with(
+    tokenizer: PreTrainedTokenizerFast, *, seed: int, size: TinySize | None = None
+) -> LoadedModel:
+    """A randomly initialized model for a tokenizer, with its processor."""
     return LoadedModel(build_model(tokenizer, seed=seed, size=size), build_processor(tokenizer))

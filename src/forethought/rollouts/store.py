@@ -120,6 +120,17 @@ def read_origins(source: Path) -> Iterator[Origin]:
     )
 
 
+def count_steps(path: Path) -> int:
+    """Environment steps that a shard holds, of whatever version it is.
+
+    Raises:
+        StorageError: no shard, or a damaged one.
+    """
+    with _refusals(path):
+        steps = pq.read_table(path, columns=["step"])["step"]
+        return len(steps) - steps.null_count
+
+
 def find_shards(source: Path) -> list[Path]:
     """The shard that is named, or those of the folder that is, in the order of their names.
 

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerFast
 
 from forethought.config import PPOConfig, SFTConfig
 from forethought.config_file import LanguageConfig
@@ -14,7 +16,13 @@ from forethought.policies.actor_critic import ValueHead
 from forethought.policies.huggingface import HuggingFacePolicy, load_value_head
 from forethought.policies.loading import LoadedModel, load_pretrained
 from forethought.policies.lora import add_lora
-from forethought.policies.tiny import IMAGE_SIZE, SIZES, make_tiny
+from forethought.policies.tiny import (
+    IMAGE_SIZE,
+    SIZES,
+    tiny_with,
+    train_tokenizer,
+    wrap_tokenizer,
+)
 from forethought.rollouts.corrections import corrected
 from forethought.rollouts.scripted import Answer, expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
@@ -53,7 +61,7 @@ def start(config: LanguageConfig, run: Run, *, slots: int, critic: bool) -> Star
     folder = str(run.checkpoint / MODEL_DIR) if run.checkpoint else model_source(config.model)
     if folder in SIZES:
         world = open_world(config.environment, config.prompt, default_image_size=IMAGE_SIZE)
-        loaded = make_tiny(texts_of(world, config), seed=config.seed, size=SIZES[folder])
+        loaded = tiny_with(tokenizer_of(world, config, run), seed=config.seed, size=SIZES[folder])
     else:
         # Frozen weights may be coarse; trained ones are kept in fp32.
         halved = config.compute.precision == "bf16" and bool(config.lora.components)
@@ -121,6 +129,16 @@ def texts_of(world: World, config: LanguageConfig) -> list[str]:
             texts += [message.text for message in step.prompt.messages]
             texts.append(step.completion.text)
     return texts
+
+
+def tokenizer_of(world: World, config: LanguageConfig, run: Run) -> PreTrainedTokenizerFast:
+    """Trained by the first process: the others would play the same episodes to train the same."""
+    own: list[str] = []
+    if run.process == 0:
+        trained = train_tokenizer(texts_of(world, config))
+        own.append(trained.backend_tokenizer.to_str())
+    [text] = run.gather(own)
+    return wrap_tokenizer(Tokenizer.from_str(text))
 
 
 def _played(world: World, config: LanguageConfig, answer: Answer) -> Iterator[Trajectory]:

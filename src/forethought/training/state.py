@@ -15,7 +15,9 @@ from forethought.errors import CheckpointError
 from forethought.policies.reference import Reference
 from forethought.policies.trainable import Trainable
 from forethought.rollouts.slot import Cursor
+from forethought.rollouts.store import count_steps
 from forethought.runs.metrics import MetricsPosition
+from forethought.runs.run_folder import RunFolder
 from forethought.runs.sources import MODEL_DIR
 from forethought.training.optim import Updater
 
@@ -72,14 +74,27 @@ def save_state(
 
 
 def load_progress(checkpoint: Path) -> Progress:
-    """Reads how far the run had come."""
+    """Reads how far the run had come.
+
+    Checkpoints of earlier versions do not hold the environment steps: these are counted in
+    what the run has stored up to there.
+    """
     content: dict[str, Any] = json.loads((checkpoint / _PROGRESS).read_text(encoding="utf-8"))
+    if "environment_steps" not in content:
+        content["environment_steps"] = sum(map(count_steps, stored_rounds(checkpoint)))
     content["metrics"] = MetricsPosition(**content["metrics"])
     content["cursors"] = tuple(
         tuple(Cursor(episode, tuple(actions), total) for episode, actions, total in slots)
         for slots in content["cursors"]
     )
     return Progress(**content)
+
+
+def stored_rounds(checkpoint: Path) -> list[Path]:
+    """Shards of what the run played up to this checkpoint."""
+    shards = RunFolder(checkpoint.parent.parent).trajectories_dir.glob("step_*_process_*.parquet")
+    last = int(checkpoint.name.removeprefix("step_"))
+    return sorted(shard for shard in shards if int(shard.name.split("_")[1]) <= last)
 
 
 def random_states() -> dict[str, Tensor]:

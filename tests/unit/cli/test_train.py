@@ -5,8 +5,6 @@ import json
 import os
 import re
 import resource
-import subprocess
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -212,30 +210,6 @@ def test_what_is_no_run_cannot_be_resumed(
 
 
 # Refusals
-
-
-@pytest.mark.parametrize("command", ["train sft", "train ppo", "train dpo", "evaluate some/model"])
-def test_an_unknown_environment_is_refused_before_the_libraries_are_loaded(command: str) -> None:
-    """They take seconds, for a name that a moment can check."""
-    script = (
-        "import sys; from forethought.cli.main import main; "
-        f"code = main('{command} --environment.id NumberLin'.split()); "
-        "print(code, [name for name in ('torch', 'transformers') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stderr.startswith("error: unknown environment 'NumberLin' — did you mean")
-    assert done.stdout == "2 []\n"
-
-
-def test_a_model_that_cannot_answer_is_told_after_one_iteration(type_: Type) -> None:
-    """Its run would go to the end, and teach nothing, without a word."""
-    for algorithm in ("ppo", "dpo"):
-        words = PPO.replace("ppo", algorithm).replace("--epochs 1 ", "")
-        outcome = type_(f"{words} --model tiny --output runs/{algorithm}")
-        assert outcome.code == 0, outcome.err
-        warnings = [line for line in outcome.lines if line.startswith("warning: ")]
-        assert len(warnings) == 1
-        assert "train it first (`forethought train sft`)" in warnings[0]
 
 
 @pytest.mark.parametrize(

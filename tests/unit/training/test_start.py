@@ -1,13 +1,15 @@
 """What a model from nothing can say."""
 
 from pathlib import Path
+from typing import Any, cast
 
 from forethought.config import SFTConfig
 from forethought.environments.contract import Advice
+from forethought.policies.tiny import train_tokenizer
 from forethought.prompts.answers import write_answer
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World
-from forethought.training.start import texts_of
+from forethought.training.start import texts_of, tokenizer_of
 from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 
 
@@ -23,3 +25,27 @@ def test_the_tokenizer_reads_the_expert_where_there_are_none(crossing: World) ->
     assert {text for text in texts if text.startswith("{")} == {
         write_answer(Advice(move, ()), "action_only") for move in ("right", "down")
     }
+
+
+class SecondProcess:
+    """As much of a run as the tokenizer asks for: the other process has trained it."""
+
+    process = 1
+
+    def __init__(self, trained: str) -> None:
+        self.trained = trained
+
+    def gather(self, items: list[str]) -> list[str]:
+        assert not items, "it was trained a second time"
+        return [self.trained]
+
+
+def test_only_the_first_process_trains_the_tokenizer(crossing: World) -> None:
+    config = SFTConfig(environment=CROSSING, prompt=ACTION_ONLY)
+    trained = train_tokenizer(texts_of(crossing, config))
+    other = cast(Any, SecondProcess(trained.backend_tokenizer.to_str()))
+    taken_over = tokenizer_of(crossing, config, other)
+    assert taken_over.get_vocab() == trained.get_vocab()
+    text = '{"action": "right"}'
+    assert taken_over.encode(text) == trained.encode(text)
+    assert taken_over.eos_token_id == trained.eos_token_id
