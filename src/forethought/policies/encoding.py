@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.processing_utils import ProcessorMixin
 
 from forethought.errors import PolicyError
+from forethought.policies.chat_template import ChatTemplate
 from forethought.policies.detokenise import DetokenisedText, detokenise
 from forethought.policies.limits import limits_of
 from forethought.policies.token_texts import TokenTexts
@@ -19,7 +21,7 @@ from forethought.types import Image, Message, Prompt
 # ends it, so that a conversation is what was fed and sampled.
 PLAIN_CHAT_TEMPLATE = """\
 {%- for message in messages -%}
-{%- for part in message['content'] -%}{{ part['text'] }}{%- endfor -%}
+{{ message['content'] }}
 {%- if message['role'] == 'assistant' -%}{{ eos_token }}{%- else -%}{{ '\n' }}{%- endif -%}
 {%- endfor -%}"""
 
@@ -40,6 +42,11 @@ class Encoder:
         self.tokenizer = _tokenizer_of(processor)
         self.reads_images = isinstance(processor, ProcessorMixin)
         self.processor.chat_template = _chat_template(processor, self.tokenizer)
+        self.template = ChatTemplate(
+            self.tokenizer.get_chat_template(self.processor.chat_template),
+            self.tokenizer.special_tokens_map,
+            prefers_parts=self.reads_images,
+        )
         self.image_token_id: int | None = getattr(model.config, "image_token_id", None)
         self.placeholder_ids = placeholder_ids(model)
         self.limits = limits_of(model.config)
@@ -63,8 +70,8 @@ class Encoder:
         images = [message.image for message in messages if message.image is not None]
         if images and not self.reads_images:
             raise PolicyError(
-                f"{type(self.tokenizer).__name__} belongs to a text-only model, but the prompt has "
-                f"{len(images)} image(s) — choose a vision-language model, or a world of text"
+                f"this is a text-only model, but the prompt has {len(images)} image(s) — choose a "
+                "vision-language model, or an environment of text"
             )
         # The ids depend on the words and the image sizes only, not on the pixels.
         layout = tuple(
@@ -77,23 +84,25 @@ class Encoder:
         return Prompt(tuple(messages), self._ids_of_layout[layout])
 
     def _render(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        conversation: Any = [
-            {"role": message.role, "content": self._content(message)} for message in messages
-        ]
-        encoded: Any = self.processor.apply_chat_template(
-            conversation, tokenize=True, return_dict=True, add_generation_prompt=True
-        )
+        text = self.template.render([replace(m, text=self._plain(m.text)) for m in messages])
+        images = [message.image for message in messages if message.image is not None]
+        # As the library's own `apply_chat_template`: a text-only tokenizer adds nothing to what
+        # the template wrote; a processor opens the text unless the template did.
+        opening = self.tokenizer.bos_token
+        if not self.reads_images:
+            encoded: Any = self.tokenizer(text, add_special_tokens=False)
+        else:
+            is_open = isinstance(opening, str) and text.startswith(opening)
+            settings = {"add_special_tokens": False} if is_open else {}
+            read: Any = self.processor
+            encoded = read(text=text, images=[images] if images else None, **settings)
         ids = encoded["input_ids"]
         return tuple(ids[0] if ids and isinstance(ids[0], list) else ids)
 
-    def _content(self, message: Message) -> list[dict[str, object]]:
-        text = message.text
+    def _plain(self, text: str) -> str:
         for placeholder in self.tokenizer.convert_ids_to_tokens(self.placeholder_ids):
             text = text.replace(placeholder, f"{placeholder[0]} {placeholder[1:]}")
-        image: list[dict[str, object]] = (
-            [] if message.image is None else [{"type": "image", "image": message.image}]
-        )
-        return [*image, {"type": "text", "text": text}]
+        return text
 
     def tokenise_answer(self, text: str) -> tuple[int, ...]:
         """Ids of an answer written by an expert, the stop token included.

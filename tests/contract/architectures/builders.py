@@ -379,9 +379,7 @@ def write_gpt2(folder: Path) -> None:
 LLAMA_TEMPLATE = """\
 {{- bos_token -}}
 {%- for message in messages -%}
-<|{{ message['role'] }}|>
-{%- for part in message['content'] -%}{{ part['text'] }}{%- endfor -%}
-<|turn|>
+{{- '<|' + message['role'] + '|>' + message['content'] + '<|turn|>' -}}
 {%- endfor -%}
 {%- if add_generation_prompt -%}<|assistant|>{%- endif -%}"""
 

@@ -64,8 +64,10 @@ def limits_for(prompts: Sequence[Prompt]) -> list[int]:
     return np.random.default_rng(2).integers(2, 14, size=len(prompts)).tolist()
 
 
-def conversation_of(prompt: Prompt) -> list[dict[str, Any]]:
+def conversation_of(policy: HuggingFacePolicy, prompt: Prompt) -> list[dict[str, Any]]:
     """As Hugging Face's own documentation has it."""
+    if policy.encoder.template.facts.content == "string":
+        return [{"role": message.role, "content": message.text} for message in prompt.messages]
     return [
         {
             "role": message.role,

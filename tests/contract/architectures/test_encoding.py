@@ -46,7 +46,10 @@ IMAGE_TOKENS["qwen3_vl"] = IMAGE_TOKENS["qwen2_5_vl"]
 def test_ids_equal_the_processors_own(policy: HuggingFacePolicy) -> None:
     for prompt in make_prompts(policy, 20):
         expected: Any = policy.processor.apply_chat_template(
-            [conversation_of(prompt)], tokenize=True, add_generation_prompt=True, return_dict=True
+            [conversation_of(policy, prompt)],
+            tokenize=True,
+            add_generation_prompt=True,
+            return_dict=True,
         )
         assert list(prompt.token_ids) == expected["input_ids"][0]
 

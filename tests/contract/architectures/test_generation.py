@@ -23,7 +23,7 @@ def test_greedy_equals_generate(policy: HuggingFacePolicy) -> None:
     limits = limits_for(prompts)
     results = answer(policy, prompts, limits, temperature=0.0)
     for key, (prompt, limit) in enumerate(zip(prompts, limits, strict=True)):
-        expected = generate(policy, conversation_of(prompt), limit)
+        expected = generate(policy, conversation_of(policy, prompt), limit)
         assert results[key].completion.token_ids == expected
     # The random model must not make this easy by saying the same to everyone.
     assert len({result.completion.token_ids[:2] for result in results.values()}) > 10

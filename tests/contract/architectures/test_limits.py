@@ -61,7 +61,7 @@ def short_sighted(tmp_path: Path) -> HuggingFacePolicy:
 def test_a_window_that_holds_the_sequence_exactly(short_sighted: HuggingFacePolicy) -> None:
     prompt = prompt_of(short_sighted, WINDOW - 6)
     said = answer(short_sighted, [prompt], [6], temperature=0.0)[0].completion
-    assert said.token_ids == generate(short_sighted, conversation_of(prompt), 6)
+    assert said.token_ids == generate(short_sighted, conversation_of(short_sighted, prompt), 6)
 
 
 def test_a_window_that_is_too_short_is_refused(short_sighted: HuggingFacePolicy) -> None:
@@ -100,7 +100,7 @@ def test_learned_positions_end(checkpoint_of: ReadCheckpoint) -> None:
     policy = load(checkpoint_of("gpt2").folder)
     prompt = prompt_of(policy, 250)
     said = answer(policy, [prompt], [6], temperature=0.0)[0].completion  # up to the 256th
-    assert said.token_ids == generate(policy, conversation_of(prompt), 6)
+    assert said.token_ids == generate(policy, conversation_of(policy, prompt), 6)
     score(policy, [Example(prompt, (20,) * 6)])
     for go_too_far in (
         lambda: answer(policy, [prompt], [7], temperature=0.0),
