@@ -15,7 +15,9 @@ from forethought.config_parts import (
 )
 
 Objective = Literal["dpo", "constant_action", "apw", "ipo", "rdpo", "rpo", "hinge", "kto", "simpo"]
-Pairing = Literal["matched", "branch", "mcts"]
+Pairing = Literal["trajectory", "matched", "branch", "mcts"]
+OF_WHOLE_EPISODES: tuple[Pairing, ...] = ("trajectory", "matched")
+"""Pairings that need no other steps than those of episodes played from their beginning."""
 _OF_THOUGHTS = ("constant_action", "apw")
 """Objectives that train thoughts alone."""
 
@@ -35,8 +37,9 @@ class DPOConfig:
     """Of episodes, answers, choice of states and shuffling."""
 
     data: str | None = None
-    """A file or folder of trajectories to take the pairs from, instead of playing; `pairing`
-    is then "matched", `epochs` passes are one iteration each, and nothing is collected."""
+    """A file or folder of trajectories to take the pairs from, instead of playing; `pairing` is
+    then "trajectory" or "matched", `epochs` passes are one iteration each, and nothing is
+    collected."""
 
     total_steps: int = 15360
     """Environment steps in all, those of branches and searches included. Rounds are whole, so the
@@ -82,21 +85,28 @@ class DPOConfig:
     gamma: float = 0.9
     """Discount of the score per environment step."""
 
-    pairing: Pairing = "matched"
-    """Who is compared: trajectories that pass the same state at the same step (InteractiveCOT);
-    answers drawn again in one state and played to the end; or siblings of a search tree."""
+    pairing: Pairing = "trajectory"
+    """Which responses are compared: those of any two trajectories of the same task at the same
+    step index, each on its own prefix (InteractiveCOT, Eq. 1); those of trajectories that pass the
+    same state at the same step index; responses sampled again in one state and played to the end;
+    or siblings of a search tree."""
+
+    pair_group: Literal["start", "task_type"] = "start"
+    """trajectory: what a task is: one start of the environment (one seed: the same game), or all
+    starts of one task type, as InteractiveCOT sorts its pairs."""
 
     margin: float = 0.0
     """A winner's score exceeds the loser's by more than this."""
 
-    pairs_per_state: int = 4
-    """At most so many pairs of one state, those furthest apart."""
+    pairs_per_state: int = 28
+    """At most so many pairs of one state, or (trajectory) of one task at one step index: those
+    furthest apart. 28: all pairs of 8 responses."""
 
     pairs_per_iteration: int = 256
     """At most so many pairs of one iteration, drawn at random, over all processes."""
 
-    group_size: int = 4
-    """matched: episodes that start from the same seed, in as many slots, and so may meet."""
+    group_size: int = 8
+    """trajectory, matched: episodes that start from the same seed, in as many slots."""
 
     branches: int = 4
     """branch: answers in one state, the one that was given there included. mcts: episodes that
@@ -167,7 +177,8 @@ class DPOConfig:
         require(0 <= self.margin < math.inf, "margin", self.margin, "0 or more")
         require(self.pairs_per_state >= 1, "pairs_per_state", self.pairs_per_state, "1 or more")
         size, slots = self.group_size, self.rollout.slots
-        is_fine = size >= 1 and slots % size == 0
+        has_groups = self.data is None and self.pairing in OF_WHOLE_EPISODES
+        is_fine = size >= 1 and (slots % size == 0 or not has_groups)
         require(is_fine, "group_size", size, f"a divisor of rollout.slots ({slots})")
         count = self.branches
         require(2 <= count <= 64, "branches", count, "2 to 64")
@@ -177,10 +188,21 @@ class DPOConfig:
         require(self.simulations >= 1, "simulations", self.simulations, "1 or more")
         bonus = self.exploration
         require(0 <= bonus < math.inf, "exploration", bonus, "0 or more")
-        is_fine = self.data is None or self.pairing == "matched"
-        require(is_fine, "pairing", self.pairing, "matched with data, in which nothing is played")
+        is_fine = self.data is None or self.pairing in OF_WHOLE_EPISODES
+        expected = "trajectory or matched with data, in which nothing is played"
+        require(is_fine, "pairing", self.pairing, expected)
+        is_fine = self.pair_group == "start" or self.pairing == "trajectory"
+        require(is_fine, "pair_group", self.pair_group, "start without pairing trajectory")
+        is_fine = self._can_pair_episodes
+        require(is_fine, "group_size", size, "2 or more with pairing trajectory and group start")
         levels, expected = self.prompt.return_levels, "0 with data, whose prompts name no level"
         require(self.data is None or levels == 0, "prompt.return_levels", levels, expected)
+
+    @property
+    def _can_pair_episodes(self) -> bool:
+        """Episodes that are alone in their group, all of them, would never make a pair."""
+        is_alone = self.group_size == 1 and self.pair_group == "start" and self.data is None
+        return not (is_alone and self.pairing == "trajectory")
 
     @property
     def iterations(self) -> int:

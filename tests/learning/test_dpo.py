@@ -34,6 +34,7 @@ def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
         objective="dpo",
         beta=0.3,
         consistency_coefficient=0.0,
+        pairing="matched",
         group_size=8,
         pairs_per_state=16,
         epochs=4,
@@ -49,6 +50,7 @@ def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
     "changes",
     [
         pytest.param({}, id="dpo, matched"),
+        pytest.param({"pairing": "trajectory"}, id="dpo, trajectories"),
         pytest.param({"pairing": "branch"}, id="dpo, branched"),
         pytest.param(
             {"objective": "apw", "consistency_coefficient": 0.1, "total_steps": 16 * 128},

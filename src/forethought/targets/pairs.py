@@ -1,51 +1,65 @@
-"""Two answers to one question, of which one went better."""
+"""Two responses at the same step of the same task, of which one went better."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import heapify, heappop, heappush, merge
 from itertools import chain, groupby, takewhile
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forethought.types import Step, Trajectory
 
+Compared = Literal["state", "start", "task_type"]
+"""Which responses at the same step index may form a pair: those given in the same state; those of
+episodes with the same start (seed), in whatever states; those of the same kind of task."""
+
 
 class Candidate(NamedTuple):
-    """An answer that may become one side of a pair."""
+    """A response that may become one side of a pair."""
 
     environment_id: str
+    seed: int
+    """The start of the episode: equal for episodes of one game."""
     task_type: str
     step_index: int
     """Of the step in its episode."""
     step: Step
+    """With its own prompt."""
     score: float
     """How well the episode went from this step on; in any unit, the same for all."""
 
-    @property
-    def question(self) -> tuple[str, str, int, str]:
-        """Equal for answers that may be compared: world, kind of task, time, state (with what
-        the prompt tells of the past, where it does)."""
-        return self.environment_id, self.task_type, self.step_index, self.step.state_key
+    def group(self, compared: Compared) -> tuple[str, int | str, int, str]:
+        """Equal for responses that may be compared: environment, task, step index and, where
+        equal states are required, the state (with what the prompt includes of the past)."""
+        match compared:
+            case "state":
+                return self.environment_id, self.task_type, self.step_index, self.step.state_key
+            case "start":
+                return self.environment_id, self.seed, self.step_index, ""
+            case "task_type":
+                return self.environment_id, self.task_type, self.step_index, ""
 
 
 class Pair(NamedTuple):
-    """Answers to one question."""
+    """A chosen and a rejected response, each with its own prompt (`step.prompt`)."""
 
     winner: Candidate
     loser: Candidate
 
     @property
     def margin(self) -> float:
-        """By how much the winner's score is higher."""
+        """By how much the chosen response's score is higher."""
         return self.winner.score - self.loser.score
 
 
 def candidate_of(trajectory: Trajectory, at: int, score: float) -> Candidate:
     """The step of this index in a trajectory, with its score."""
     number, step = trajectory.first_step + at, trajectory.steps[at]
-    return Candidate(trajectory.environment_id, trajectory.task_type, number, step, score)
+    return Candidate(
+        trajectory.environment_id, trajectory.seed, trajectory.task_type, number, step, score
+    )
 
 
 def candidates_of(trajectory: Trajectory, scores_T: NDArray[np.float64]) -> list[Candidate]:
@@ -58,37 +72,47 @@ def candidates_of(trajectory: Trajectory, scores_T: NDArray[np.float64]) -> list
 
 
 def make_pairs(
-    candidates: Iterable[Candidate], *, margin: float, most_per_state: int
+    candidates: Iterable[Candidate],
+    *,
+    margin: float,
+    most_per_group: int,
+    compared: Compared = "state",
 ) -> list[Pair]:
-    """Pairs of answers given in the same state at the same step, with different actions.
+    """Pairs of responses at the same step index of the same task.
 
-    An answer that was given several times is one candidate, with the mean of its scores. A
-    winner's score exceeds the loser's by more than the margin, so ties make no pair. An answer
-    whose action was drawn at random in its place has no credit for it, and never wins. Of the
-    pairs of a state those that are furthest apart are kept;
-    of equal ones, those whose answers are in few others.
+    InteractiveCOT, Eq. 1, has the chosen response on its own prefix τ₁ and the rejected one on
+    its prefix τ₂: `start` and `task_type` therefore pair any two trajectories of a task, and
+    each response keeps its own prompt. `state` requires equal states as well.
+
+    A response that was given several times in one state is one candidate, with the mean of its
+    scores. The chosen score exceeds the rejected one by more than the margin, so ties make no
+    pair. Two responses with the same action in the same state make none either: what follows
+    differs by chance alone. A response whose action was drawn at random in its place has no
+    credit for it, and is never chosen. Of the pairs of a group those that are furthest apart
+    are kept; of equal ones, those whose responses are in few others.
 
     Args:
         candidates: any, in any order.
         margin: 0 or more, in the unit of the scores.
-        most_per_state: 1 or more.
+        most_per_group: 1 or more.
+        compared: which responses form a group.
 
     Returns:
-        Pairs, state by state in the order in which the states were met.
+        Pairs, group by group in the order in which the groups were met.
 
     Raises:
-        ValueError: a margin below 0, or fewer than one pair per state.
+        ValueError: a margin below 0, or fewer than one pair per group.
     """
     if not 0 <= margin < float("inf"):
         raise ValueError(f"margin: expected 0 or more, got {margin}")
-    if most_per_state < 1:
-        raise ValueError(f"most_per_state: expected 1 or more, got {most_per_state}")
-    by_question: dict[tuple[str, str, int, str], list[Candidate]] = defaultdict(list)
+    if most_per_group < 1:
+        raise ValueError(f"most_per_group: expected 1 or more, got {most_per_group}")
+    groups: dict[tuple[str, int | str, int, str], list[Candidate]] = defaultdict(list)
     for candidate in candidates:
-        by_question[candidate.question].append(candidate)
+        groups[candidate.group(compared)].append(candidate)
     pairs: list[Pair] = []
-    for asked in by_question.values():
-        pairs += _furthest_apart(_distinct(asked), margin, most_per_state)
+    for group in groups.values():
+        pairs += _furthest_apart(_distinct(group), margin, most_per_group)
     return pairs
 
 
@@ -122,10 +146,10 @@ def _falling(answers: Sequence[Candidate], margin: float, most: int) -> Iterator
     able = [answer for answer in answers if not answer.step.action.was_randomised]
     losers = sorted(_first_of_equals(answers, most), key=lambda answer: answer.score)
     # Neighbours of one action are passed over at once by those who did the same.
-    runs = [(action, list(run)) for action, run in groupby(losers, key=_action)]
+    runs = [(decision, list(run)) for decision, run in groupby(losers, key=_decision)]
 
     def beaten_by(winner: Candidate) -> Iterator[Pair]:
-        others = chain.from_iterable(run for action, run in runs if action != _action(winner))
+        others = chain.from_iterable(run for decision, run in runs if decision != _decision(winner))
         worse = takewhile(lambda loser: winner.score > loser.score + margin, others)
         return (Pair(winner, loser) for loser in worse)
 
@@ -140,27 +164,27 @@ def _first_of_equals(answers: Sequence[Candidate], most: int) -> list[Candidate]
     action are enough, and `most` more than can have the other side's.
     """
     kept: list[Candidate] = []
-    of_score, of_action = Counter[float](), Counter[tuple[float, str]]()
+    of_score, of_decision = Counter[float](), Counter[tuple[float, tuple[str, str]]]()
     for answer in answers:
-        score, action = answer.score, _action(answer)
-        if of_score[score] < 2 * most and of_action[score, action] < most:
+        score, decision = answer.score, _decision(answer)
+        if of_score[score] < 2 * most and of_decision[score, decision] < most:
             of_score[score] += 1
-            of_action[score, action] += 1
+            of_decision[score, decision] += 1
             kept.append(answer)
     return kept
 
 
-def _action(answer: Candidate) -> str:
-    return answer.step.action.action
+def _decision(answer: Candidate) -> tuple[str, str]:
+    """The state and what was done in it."""
+    return answer.step.state_key, answer.step.action.action
 
 
 def _distinct(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Equal answers become one, with the mean of their scores."""
-    same: dict[tuple[str, tuple[int, ...], str], list[Candidate]] = defaultdict(list)
+    """Equal responses to equal prompts become one, with the mean of their scores."""
+    same: dict[tuple[tuple[str, str], str, tuple[int, ...]], list[Candidate]] = defaultdict(list)
     for candidate in candidates:
-        step = candidate.step
-        answer = (step.completion.text, step.completion.token_ids, step.action.action)
-        same[answer].append(candidate)
+        completion = candidate.step.completion
+        same[_decision(candidate), completion.text, completion.token_ids].append(candidate)
     return [
         equal[0]._replace(score=float(np.mean([candidate.score for candidate in equal])))
         for equal in same.values()

@@ -119,7 +119,7 @@ class SearchTree:
         while waiting:
             node = waiting.pop(0)
             for branch in node.branches.values():
-                place = (self._environment_id, self._task_type, len(node.actions))
+                place = (self._environment_id, self.seed, self._task_type, len(node.actions))
                 found.append(Candidate(*place, branch.step, branch.mean))
                 waiting.append(branch.below)
         return found

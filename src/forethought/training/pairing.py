@@ -1,4 +1,4 @@
-"""What an iteration of preference optimisation plays, and the pairs that it finds in it."""
+"""What an iteration of preference optimization plays, and the pairs that it finds in it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from forethought.config_dpo import DPOConfig
+from forethought.config_dpo import OF_WHOLE_EPISODES, DPOConfig
 from forethought.environments.vector import Runner
 from forethought.errors import ConfigError
 from forethought.policies.huggingface import HuggingFacePolicy
@@ -19,7 +19,14 @@ from forethought.rollouts.slot import Start
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World
 from forethought.runs.pairs import AnswerPlace, PairPlace
-from forethought.targets.pairs import Candidate, Pair, candidate_of, candidates_of, make_pairs
+from forethought.targets.pairs import (
+    Candidate,
+    Compared,
+    Pair,
+    candidate_of,
+    candidates_of,
+    make_pairs,
+)
 from forethought.targets.preference import lookahead_score, trajectory_scores
 from forethought.targets.search import SearchTree
 from forethought.training.run import Run
@@ -90,7 +97,7 @@ def make_collectors(
         on_step=partial(on_step, run.processes),
     )
     whole = make(
-        group_size=config.group_size if config.pairing == "matched" else 1,
+        group_size=config.group_size if config.pairing in OF_WHOLE_EPISODES else 1,
         first_slot=runner.slots * run.process,
         total_slots=rollout.slots,
     )
@@ -114,7 +121,7 @@ def gather(collectors: Collectors, config: DPOConfig, run: Run, iteration: int) 
         choice = np.random.default_rng([config.seed, iteration, turn, run.process])
         whole = [t for t in collected.trajectories if t.failure is None]
         branched: list[Trajectory] = []
-        if config.pairing == "matched":
+        if config.pairing in OF_WHOLE_EPISODES:
             candidates += _candidates(whole, config)
         elif config.pairing == "branch":
             chosen = _choose(whole, _most_branched(whole, config, run), choice)
@@ -127,8 +134,17 @@ def gather(collectors: Collectors, config: DPOConfig, run: Run, iteration: int) 
         played = [len(t.steps) for t in (*collected.trajectories, *branched)]
         steps += sum(run.gather(played))
         turn += 1
-    pairs = make_pairs(candidates, margin=config.margin, most_per_state=config.pairs_per_state)
-    return Gathered(everything, pairs, steps)
+    return Gathered(everything, _pairs(candidates, config), steps)
+
+
+def _pairs(candidates: Sequence[Candidate], config: DPOConfig) -> list[Pair]:
+    compared: Compared = config.pair_group if config.pairing == "trajectory" else "state"
+    return make_pairs(
+        candidates,
+        margin=config.margin,
+        most_per_group=config.pairs_per_state,
+        compared=compared,
+    )
 
 
 def places(gathered: Gathered) -> list[PairPlace]:
@@ -154,12 +170,14 @@ def stored_pairs(config: DPOConfig, run: Run) -> list[Pair]:
     assert config.data is not None
     path = Path(config.data)
     whole = [t for t in read_shards(path) if t.failure is None and _can_be_judged(t, config)]
-    candidates = _candidates(whole, config)
-    pairs = make_pairs(candidates, margin=config.margin, most_per_state=config.pairs_per_state)
+    pairs = _pairs(list(_candidates(whole, config)), config)
     if not pairs:
+        where = "in the same state at the same step"
+        if config.pairing == "trajectory":
+            where = f"of one {config.pair_group.replace('_', ' ')} at the same step"
         raise ConfigError(
-            f"data: {path} holds no two answers in the same state at the same step of which one "
-            "went better — expected several episodes of each game, or a lower margin"
+            f"data: {path} holds no two responses {where} of which one went better — expected "
+            "several episodes of each start, a lower margin, or pair_group task_type"
         )
     return pairs[run.process :: run.processes]
 

@@ -3,18 +3,21 @@
 from collections import Counter
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
 from forethought.targets import pairs as pairs_module
-from forethought.targets.pairs import Candidate, Pair, candidates_of, make_pairs
+from forethought.targets.pairs import Candidate, Compared, Pair, candidates_of, make_pairs
 from tests.unit.targets.builders import Did, trajectory
 
 
-def asked(*scored: tuple[Did, float], index: int = 0, task_type: str = "Pick") -> list[Candidate]:
+def asked(
+    *scored: tuple[Did, float], index: int = 0, task_type: str = "Pick", seed: int = 0
+) -> list[Candidate]:
     return [
-        Candidate("World", task_type, index, trajectory(did).steps[0], score)
+        Candidate("World", seed, task_type, index, trajectory(did).steps[0], score)
         for did, score in scored
     ]
 
@@ -65,27 +68,108 @@ A, B, C, D = (Did(letter) for letter in "abcd")
     ],
 )
 def test_pairs(candidates: list[Candidate], expected: list[tuple[str, str]]) -> None:
-    assert names(make_pairs(candidates, margin=0.0, most_per_state=10)) == expected
+    assert names(make_pairs(candidates, margin=0.0, most_per_group=10)) == expected
 
 
 def test_the_margin_must_be_exceeded() -> None:
     candidates = asked((A, 1.0), (B, 2.0), (C, 2.5))
-    assert names(make_pairs(candidates, margin=1.0, most_per_state=10)) == [("c", "a")]
+    assert names(make_pairs(candidates, margin=1.0, most_per_group=10)) == [("c", "a")]
 
 
 def test_the_cap_counts_per_state() -> None:
     here, there = (
         asked(*((Did(d.action, state=s), n) for n, d in enumerate((A, B, C)))) for s in "st"
     )
-    pairs = make_pairs([*here, *there], margin=0.0, most_per_state=1)
+    pairs = make_pairs([*here, *there], margin=0.0, most_per_group=1)
     assert names(pairs) == [("c", "a"), ("c", "a")]
     assert [p.winner.step.state_key for p in pairs] == ["s", "t"]
-    assert len(make_pairs([*here, *there], margin=0.0, most_per_state=2)) == 4
+    assert len(make_pairs([*here, *there], margin=0.0, most_per_group=2)) == 4
+
+
+def paired(candidates: list[Candidate], compared: Compared, margin: float = 0.0) -> list[Pair]:
+    return make_pairs(candidates, margin=margin, most_per_group=100, compared=compared)
+
+
+# Two episodes of one game. They part at the first step: from the second one on, their states,
+# hence their prompts, differ.
+WON = trajectory(Did("a", "0"), Did("b", "1"), Did("a", "3"), seed=7, success=True)
+LOST = trajectory(Did("b", "0"), Did("b", "2"), Did("c", "4"), Did("c", "5"), seed=7)
+WON_SCORES, LOST_SCORES = np.array([9.0, 8.0, 1.0]), np.array([2.0, 3.0, 1.5, 0.0])
+
+
+def both() -> list[Candidate]:
+    return [*candidates_of(WON, WON_SCORES), *candidates_of(LOST, LOST_SCORES)]
+
+
+def test_trajectories_of_one_start_pair_at_every_common_step() -> None:
+    """Whatever their states are; equal states meet at the first step alone."""
+    found = [
+        (pair.winner.step_index, pair.winner.step.state_key, pair.loser.step.state_key, pair.margin)
+        for pair in paired(both(), "start")
+    ]
+    assert found == [(0, "0", "0", 7.0), (1, "1", "2", 5.0), (2, "4", "3", 0.5)]
+    assert [pair.winner.step_index for pair in paired(both(), "state")] == [0]
+
+
+def test_the_margin_holds_between_trajectories() -> None:
+    assert [p.winner.step_index for p in paired(both(), "start", margin=0.5)] == [0, 1]
+
+
+def test_each_response_keeps_its_own_prefix() -> None:
+    for pair in paired(both(), "start"):
+        for side in pair:
+            whole = WON if any(side.step is step for step in WON.steps) else LOST
+            assert whole.steps[side.step_index] is side.step
+        assert pair.winner.step is not pair.loser.step
+
+
+@pytest.mark.parametrize(
+    ("other", "start", "task_type"),
+    [
+        pytest.param({"seed": 7}, 1, 1, id="the same game"),
+        pytest.param({"seed": 8}, 0, 1, id="another game of this task type"),
+        pytest.param({"seed": 8, "task_type": "Look"}, 0, 0, id="another task type"),
+        pytest.param({"seed": 7, "first_step": 1}, 0, 0, id="another step index"),
+    ],
+)
+def test_who_may_be_compared(other: dict[str, Any], start: int, task_type: int) -> None:
+    ours = candidates_of(trajectory(Did("a", "s"), seed=7), np.array([1.0]))
+    theirs = candidates_of(trajectory(Did("a", "t"), **other), np.array([2.0]))
+    assert len(paired([*ours, *theirs], "start")) == start
+    assert len(paired([*ours, *theirs], "task_type")) == task_type
+
+
+def test_one_action_in_two_states_is_a_pair_and_in_one_state_is_none() -> None:
+    here, there = Did("a", "s"), Did("a", "t")
+    assert len(paired(asked((here, 1.0), (there, 2.0)), "start")) == 1
+    other_words = Did("a", "s", answer="other words")
+    assert paired(asked((here, 1.0), (other_words, 2.0)), "start") == []
+
+
+def test_equal_responses_to_unequal_prompts_are_two_candidates() -> None:
+    scored = asked((Did("a", "s"), 1.0), (Did("a", "t"), 3.0), (Did("b", "u"), 2.0))
+    assert names(paired(scored, "start")) == [("a", "a"), ("a", "b"), ("b", "a")]
+
+
+def test_eight_trajectories_of_eight_games_make_all_their_pairs() -> None:
+    """Scores are all different: 28 pairs of each game and step."""
+    scored = [
+        candidate
+        for game in range(8)
+        for n in range(8)
+        for candidate in candidates_of(
+            trajectory(Did("a", f"{n}"), Did("b", f"{n}"), seed=game), np.array([n, -n], float)
+        )
+    ]
+    assert len(paired(scored, "start")) == 8 * 2 * 28
+    assert len(paired(scored, "state")) == 0
+    capped = make_pairs(scored, margin=0.0, most_per_group=5, compared="start")
+    assert len(capped) == 8 * 2 * 5
 
 
 def test_equal_pairs_are_spread_over_the_answers() -> None:
     candidates = asked((A, 1.0), (B, 1.0), (C, 0.0), (D, 0.0))
-    pairs = make_pairs(candidates, margin=0.0, most_per_state=2)
+    pairs = make_pairs(candidates, margin=0.0, most_per_group=2)
     assert names(pairs) == [("a", "c"), ("b", "d")]
 
 
@@ -125,7 +209,7 @@ def test_the_same_as_from_all_pairs(scores: tuple[float, ...], margin: float) ->
         ]
         asked_once = asked(*((one, float(rng.choice(scores))) for one in did))
         most = int(rng.integers(1, 7))
-        made = make_pairs(asked_once, margin=margin, most_per_state=most)
+        made = make_pairs(asked_once, margin=margin, most_per_group=most)
         expected = plainly(asked_once, margin, most)
         assert [answers(pair) for pair in made] == [answers(pair) for pair in expected]
 
@@ -145,7 +229,7 @@ def test_of_many_answers_few_pairs_are_made(scores: int, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(pairs_module, "Pair", counted)
     candidates = asked(*((Did(f"{n}"), float(n % scores)) for n in range(600)))
-    assert len(make_pairs(candidates, margin=0.0, most_per_state=4)) == 4
+    assert len(make_pairs(candidates, margin=0.0, most_per_group=4)) == 4
     assert len(made) < 2 * 600
 
 
@@ -157,7 +241,7 @@ def test_two_trajectories_that_meet() -> None:
         *candidates_of(won, np.array([3.0, 4.0, 5.0])),
         *candidates_of(lost, np.array([0.0, -1.0, 0.0])),
     ]
-    (pair,) = make_pairs(met, margin=0.0, most_per_state=4)
+    (pair,) = make_pairs(met, margin=0.0, most_per_group=4)
     assert (pair.winner.step.action.action, pair.loser.step.action.action) == ("b", "c")
     assert (pair.winner.step_index, pair.margin) == (1, 5.0)
 
@@ -169,6 +253,6 @@ def test_a_trajectory_from_the_middle_counts_its_steps_from_there() -> None:
 
 def test_refused() -> None:
     with pytest.raises(ValueError, match="margin: expected 0 or more, got -1"):
-        make_pairs([], margin=-1.0, most_per_state=1)
-    with pytest.raises(ValueError, match="most_per_state: expected 1 or more, got 0"):
-        make_pairs([], margin=0.0, most_per_state=0)
+        make_pairs([], margin=-1.0, most_per_group=1)
+    with pytest.raises(ValueError, match="most_per_group: expected 1 or more, got 0"):
+        make_pairs([], margin=0.0, most_per_group=0)

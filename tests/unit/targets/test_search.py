@@ -113,6 +113,6 @@ def test_siblings_make_pairs() -> None:
     ours = tree(width=2)
     ours.select()
     ours.add(*played("c", first_step=1, worth=[1.0]))
-    (pair,) = make_pairs(ours.candidates(), margin=0.0, most_per_state=1)
+    (pair,) = make_pairs(ours.candidates(), margin=0.0, most_per_group=1)
     assert (pair.winner.step.action.action, pair.loser.step.action.action) == ("a", "c")
     assert pair.margin == 3.0

@@ -21,13 +21,15 @@ from forethought.config_parts import (
     RolloutConfig,
 )
 from forethought.errors import ConfigError
+from forethought.losses.preference.dpo import dpo_loss
+from forethought.policies.batching import Example, build_batch
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.policies.tiny import TinySize, make_tiny
 from forethought.rollouts.scripted import expert_answer, play, random_answer
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import open_world
 from forethought.runs.metrics import read_metrics
-from forethought.targets.pairs import Pair, candidates_of, make_pairs
+from forethought.targets.pairs import Compared, Pair, candidates_of, make_pairs
 from forethought.targets.preference import trajectory_scores
 from forethought.training.dpo import Learner, draw, train_dpo
 from forethought.training.pair_samples import (
@@ -125,7 +127,7 @@ def test_all_processes_together_draw_as_many() -> None:
         assert first + second == drawn(OneOf(0, 8), "abcdefgh", n)
 
 
-def pairs_in_play() -> list[Pair]:
+def pairs_in_play(compared: Compared) -> list[Pair]:
     world = open_world(WORLD, PromptConfig(), default_image_size=None)
     candidates = [
         candidate
@@ -133,7 +135,7 @@ def pairs_in_play() -> list[Pair]:
         for t in play(world.id, world.factory(), world.prompter, answer, range(12))
         for candidate in candidates_of(t, trajectory_scores(t, score="gain", gamma=0.9))
     ]
-    return make_pairs(candidates, margin=0.0, most_per_state=4)
+    return make_pairs(candidates, margin=0.0, most_per_group=4, compared=compared)
 
 
 @pytest.fixture(scope="module")
@@ -144,8 +146,83 @@ def policy(model: Path) -> HuggingFacePolicy:
 
 
 @pytest.fixture(scope="module")
-def samples(policy: HuggingFacePolicy) -> list[PairSample]:
-    return [to_pair_sample(pair, policy) for pair in pairs_in_play()]
+def pairs() -> list[Pair]:
+    """Of equal prompts, which share a row, and of unequal ones, which do not."""
+    return pairs_in_play("state") + pairs_in_play("task_type")
+
+
+@pytest.fixture(scope="module")
+def samples(pairs: list[Pair], policy: HuggingFacePolicy) -> list[PairSample]:
+    return [to_pair_sample(pair, policy) for pair in pairs]
+
+
+def test_each_response_is_scored_after_its_own_prompt(
+    pairs: list[Pair], samples: list[PairSample], policy: HuggingFacePolicy
+) -> None:
+    for pair, sample in zip(pairs, samples, strict=True):
+        for side, example in zip(pair, (sample.winner.example, sample.loser.example), strict=True):
+            assert example.prompt.token_ids == policy.prompt(side.step.prompt.messages).token_ids
+    prompts = {(s.winner.example.prompt.key, s.loser.example.prompt.key) for s in samples}
+    assert {ours == theirs for ours, theirs in prompts} == {True, False}
+
+
+def gradient_of(loss: torch.Tensor, policy: HuggingFacePolicy) -> dict[str, torch.Tensor]:
+    policy.module.zero_grad()
+    loss.backward()
+    return {
+        name: parameter.grad.clone()
+        for name, parameter in policy.module.named_parameters()
+        if parameter.grad is not None
+    }
+
+
+@pytest.mark.parametrize("compared", ["state", "start", "task_type"])
+def test_at_the_reference_the_gradient_is_a_policy_gradient(
+    compared: Compared, policy: HuggingFacePolicy
+) -> None:
+    """REINFORCE with advantage +1 for the chosen and -1 for the rejected response, times β/2.
+
+    Each response alone after its own prompt: nothing of the pair's layout is taken for granted.
+    """
+    beta, parts = 0.3, pairs_in_play(compared)
+    assert len(parts) >= 3
+    policy.module.without_dropout()
+    bare = [to_pair_sample(pair, policy) for pair in parts]
+    with torch.no_grad():
+        layout = lay_out_pairs(bare, policy.encoder, policy.device)
+        known = answers_of(policy.module(layout.tokens, temperature=0.7), layout)
+    samples = [
+        PairSample(
+            *(
+                sample._replace(
+                    reference_thoughts=float(answers.thoughts_P[n]),
+                    reference_action=float(answers.action_P[n]),
+                )
+                for sample, answers in zip(both, known, strict=True)
+            )
+        )
+        for n, both in enumerate(bare)
+    ]
+    layout = lay_out_pairs(samples, policy.encoder, policy.device)
+    winners, losers = answers_of(policy.module(layout.tokens, temperature=0.7), layout)
+    found = dpo_loss(winners=winners, losers=losers, beta=beta)
+    assert found.loss.item() == pytest.approx(math.log(2), abs=1e-5)
+    ours = gradient_of(found.loss, policy)
+
+    surrogate = torch.zeros(())
+    for pair in parts:
+        for side, advantage in zip(pair, (1.0, -1.0), strict=True):
+            prompt = policy.prompt(side.step.prompt.messages)
+            ids = policy.encoder.tokenise_answer(side.step.completion.text)
+            alone = build_batch([[Example(prompt, ids)]], policy.encoder)
+            logprobs_BT = policy.module(alone, temperature=0.7).logprobs_BT
+            surrogate = surrogate - advantage * logprobs_BT.sum() / len(parts)
+    theirs = gradient_of(surrogate, policy)
+    assert ours.keys() == theirs.keys()
+    largest = max(float(gradient.abs().max()) for gradient in theirs.values())
+    assert largest > 1e-3
+    for name, gradient in theirs.items():
+        assert (ours[name] - beta / 2 * gradient).abs().max() < 1e-4 * largest, name
 
 
 def test_written_answers_are_split_where_their_action_begins(
@@ -258,7 +335,7 @@ def test_resumed_equals_never_stopped(
 
 def test_data_without_pairs_is_refused(model: Path, data: Path, tmp_path: Path) -> None:
     config = replace(settings(model, data, tmp_path / "run"), margin=1000.0)
-    with pytest.raises(ConfigError, match="holds no two answers in the same state"):
+    with pytest.raises(ConfigError, match="holds no two responses of one start at the same step"):
         train_dpo(config)
 
 
@@ -277,8 +354,19 @@ def test_settings_come_back_equal(tmp_path: Path) -> None:
         ({"branches": 1}, "branches is 1 — expected 2 to 64"),
         ({"horizon": 4}, "horizon is 4 — expected 1 or more, with pairing branch; or null"),
         ({"batch_size": 257}, r"batch_size is 257 — expected 1 to pairs_per_iteration \(256\)"),
+        (
+            {"group_size": 1},
+            "group_size is 1 — expected 2 or more with pairing trajectory and group start",
+        ),
+        (
+            {"pairing": "branch", "pair_group": "task_type"},
+            "pair_group is 'task_type' — expected start without pairing trajectory",
+        ),
         ({"refresh_every": 0}, "refresh_every is 0 — expected 1 or more, or null"),
-        ({"data": "x", "pairing": "branch"}, "pairing is 'branch' — expected matched with data"),
+        (
+            {"data": "x", "pairing": "branch"},
+            "pairing is 'branch' — expected trajectory or matched with data",
+        ),
         (
             {"data": "x", "prompt": PromptConfig(return_levels=4)},
             r"prompt\.return_levels is 4 — expected 0 with data",

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -103,13 +103,34 @@ def test_pairs_are_answers_to_one_question(pairing: Pairing) -> None:
     assert all(t.is_finished for t in gathered.collected.trajectories)
 
 
-@pytest.mark.parametrize("pairing", ["matched", "branch", "mcts"])
+@pytest.mark.parametrize("pairing", ["trajectory", "matched", "branch", "mcts"])
 def test_an_iteration_ends_with_the_round_that_has_its_steps(pairing: Pairing) -> None:
     """Those of branches and searches included; all of them are kept."""
     run = Counting()
     gathered = play(settings(pairing), run=run)
     assert sum(run.rounds) == steps_of(gathered)
     assert sum(run.rounds[:-1]) < 64 <= sum(run.rounds)
+
+
+@pytest.mark.parametrize("group", ["start", "task_type"])
+def test_trajectories_of_one_task_are_compared_in_whatever_states(
+    group: Literal["start", "task_type"],
+) -> None:
+    """Eq. 1: the same step index, each response on its own prefix."""
+    gathered = play(settings("trajectory", group_size=4, pair_group=group))
+    episodes = {id(step): t.seed for t in gathered.collected.trajectories for step in t.steps}
+    seeds = [[episodes[id(side.step)] for side in pair] for pair in gathered.pairs]
+    states = [[side.step.state_key for side in pair] for pair in gathered.pairs]
+    for (winner, loser), keys in zip(gathered.pairs, states, strict=True):
+        assert winner.step_index == loser.step_index
+        assert winner.score > loser.score
+        assert [int(key.split()[1]) for key in keys] == [winner.step_index] * 2
+        for side in (winner, loser):
+            height = side.step.state_key.split()[0]
+            assert f"stair {height}" in side.step.prompt.messages[0].text
+    assert any(winner != loser for winner, loser in states)
+    assert all(ours == theirs for ours, theirs in seeds) == (group == "start")
+    assert len(gathered.pairs) > len(play(settings("matched", group_size=4)).pairs)
 
 
 @pytest.mark.parametrize("pairing", ["branch", "mcts"])
@@ -162,14 +183,14 @@ def test_scores_of_matched_pairs_are_their_trajectories() -> None:
     assert max(means) <= max(known.values())
 
 
-@pytest.mark.parametrize("pairing", ["matched", "branch", "mcts"])
+@pytest.mark.parametrize("pairing", ["trajectory", "matched", "branch", "mcts"])
 def test_an_iteration_is_a_function_of_seed_and_number(pairing: Pairing) -> None:
     assert same(play(settings(pairing), 1), play(settings(pairing), 1))
     assert not same(play(settings(pairing)), play(settings(pairing), 1))
     assert not same(play(settings(pairing)), play(settings(pairing, seed=1)))
 
 
-@pytest.mark.parametrize("pairing", ["matched", "branch", "mcts"])
+@pytest.mark.parametrize("pairing", ["trajectory", "matched", "branch", "mcts"])
 def test_what_was_compared_can_be_found_again(pairing: Pairing, tmp_path: Path) -> None:
     gathered = play(settings(pairing))
     write_pairs(tmp_path / "pairs" / "one.jsonl", places(gathered))
@@ -209,6 +230,6 @@ def test_what_a_later_part_gained_is_not_known(tmp_path: Path) -> None:
     parts = branched(play(settings("branch")))
     write_shard(tmp_path / "parts.parquet", parts)
     stored = settings("matched", data=str(tmp_path))
-    with pytest.raises(ConfigError, match="holds no two answers"):
+    with pytest.raises(ConfigError, match="holds no two responses in the same state"):
         stored_pairs(stored, Alone())  # type: ignore[arg-type]
     assert stored_pairs(replace(stored, score="level"), Alone())  # type: ignore[arg-type]

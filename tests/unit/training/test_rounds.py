@@ -100,14 +100,14 @@ def test_resumed_rounds_equal_those_that_were_never_stopped(config: DPOConfig) -
 
 
 def test_the_schedule_goes_by_the_steps_that_were_taken() -> None:
-    config = DPOConfig(total_steps=40, rollout=FOUR)
+    config = DPOConfig(total_steps=40, group_size=2, rollout=FOUR)
     assert stretch_of(config, iteration=1, played=10, steps=6) == Stretch(2.5, 4.0)
     stored = DPOConfig(data="somewhere", epochs=3)
     assert stretch_of(stored, iteration=1, played=0, steps=0) == Stretch(1, 2)
 
 
 def test_a_round_begins_where_it_fits() -> None:
-    config = DPOConfig(total_steps=40, rollout=FOUR)
+    config = DPOConfig(total_steps=40, group_size=2, rollout=FOUR)
     assert [config.goes_on(2, played) for played in (0, 36, 37)] == [True, True, False]
     stored = DPOConfig(data="somewhere", epochs=3)
     assert [stored.goes_on(passes, 0) for passes in (2, 3)] == [True, False]
