@@ -15,34 +15,20 @@ from forethought.config_dpo import DPOConfig, Objective
 from forethought.config_file import dump_config, load_any_config
 from forethought.config_parts import (
     ComputeConfig,
-    EnvironmentConfig,
     OptimizerConfig,
     PromptConfig,
     RolloutConfig,
 )
 from forethought.errors import ConfigError
-from forethought.losses.preference.dpo import dpo_loss
-from forethought.policies.batching import Example, build_batch
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.tiny import TinySize, make_tiny
 from forethought.rollouts.scripted import expert_answer, play, random_answer
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import open_world
 from forethought.runs.metrics import read_metrics
-from forethought.targets.pairs import Compared, Pair, candidates_of, make_pairs
-from forethought.targets.preference import trajectory_scores
+from forethought.targets.pairs import Pair
 from forethought.training.dpo import Learner, draw, train_dpo
-from forethought.training.pair_samples import (
-    PairSample,
-    answers_of,
-    lay_out_pairs,
-    plan_pairs,
-    to_pair_sample,
-)
 from forethought.training.run import Run
+from tests.unit.training.small_bandit import WORLD, save_small_model
 
-WORLD = EnvironmentConfig("Bandit", options=("arms=3",))
-SIZE = TinySize(hidden_size=16, intermediate_size=16, layers=1, heads=2, vision_hidden_size=8)
 OBJECTIVES: list[Objective] = [
     *("dpo", "constant_action", "apw", "ipo", "rdpo", "rpo", "hinge", "kto", "simpo")
 ]
@@ -66,10 +52,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("model")
-    texts = ['the right answer is a, so I choose b. Answer as JSON: {"thoughts", "action"} Give']
-    HuggingFacePolicy(make_tiny(texts * 4, seed=0, size=SIZE), slots=1).save(folder)
-    return folder
+    return save_small_model(tmp_path_factory.mktemp("model"))
 
 
 def settings(model: Path, data: Path, output: Path) -> DPOConfig:
@@ -125,169 +108,6 @@ def test_all_processes_together_draw_as_many() -> None:
     for n in range(20):
         first, second = drawn(OneOf(0, 5, 3), "abcde", n), drawn(OneOf(1, 5, 3), "fgh", n)
         assert first + second == drawn(OneOf(0, 8), "abcdefgh", n)
-
-
-def pairs_in_play(compared: Compared) -> list[Pair]:
-    world = open_world(WORLD, PromptConfig(), default_image_size=None)
-    candidates = [
-        candidate
-        for answer in (expert_answer("thoughts"), random_answer(0))
-        for t in play(world.id, world.factory(), world.prompter, answer, range(12))
-        for candidate in candidates_of(t, trajectory_scores(t, score="gain", gamma=0.9))
-    ]
-    return make_pairs(candidates, margin=0.0, most_per_group=4, compared=compared)
-
-
-@pytest.fixture(scope="module")
-def policy(model: Path) -> HuggingFacePolicy:
-    from forethought.policies.loading import load_pretrained
-
-    return HuggingFacePolicy(load_pretrained(str(model)), slots=1)
-
-
-@pytest.fixture(scope="module")
-def pairs() -> list[Pair]:
-    """Of equal prompts, which share a row, and of unequal ones, which do not."""
-    return pairs_in_play("state") + pairs_in_play("task_type")
-
-
-@pytest.fixture(scope="module")
-def samples(pairs: list[Pair], policy: HuggingFacePolicy) -> list[PairSample]:
-    return [to_pair_sample(pair, policy) for pair in pairs]
-
-
-def test_each_response_is_scored_after_its_own_prompt(
-    pairs: list[Pair], samples: list[PairSample], policy: HuggingFacePolicy
-) -> None:
-    for pair, sample in zip(pairs, samples, strict=True):
-        for side, example in zip(pair, (sample.winner.example, sample.loser.example), strict=True):
-            assert example.prompt.token_ids == policy.prompt(side.step.prompt.messages).token_ids
-    prompts = {(s.winner.example.prompt.key, s.loser.example.prompt.key) for s in samples}
-    assert {ours == theirs for ours, theirs in prompts} == {True, False}
-
-
-def gradient_of(loss: torch.Tensor, policy: HuggingFacePolicy) -> dict[str, torch.Tensor]:
-    policy.module.zero_grad()
-    loss.backward()
-    return {
-        name: parameter.grad.clone()
-        for name, parameter in policy.module.named_parameters()
-        if parameter.grad is not None
-    }
-
-
-@pytest.mark.parametrize("compared", ["state", "start", "task_type"])
-def test_at_the_reference_the_gradient_is_a_policy_gradient(
-    compared: Compared, policy: HuggingFacePolicy
-) -> None:
-    """REINFORCE with advantage +1 for the chosen and -1 for the rejected response, times β/2.
-
-    Each response alone after its own prompt: nothing of the pair's layout is taken for granted.
-    """
-    beta, parts = 0.3, pairs_in_play(compared)
-    assert len(parts) >= 3
-    policy.module.without_dropout()
-    bare = [to_pair_sample(pair, policy) for pair in parts]
-    with torch.no_grad():
-        layout = lay_out_pairs(bare, policy.encoder, policy.device)
-        known = answers_of(policy.module(layout.tokens, temperature=0.7), layout)
-    samples = [
-        PairSample(
-            *(
-                sample._replace(
-                    reference_thoughts=float(answers.thoughts_P[n]),
-                    reference_action=float(answers.action_P[n]),
-                )
-                for sample, answers in zip(both, known, strict=True)
-            )
-        )
-        for n, both in enumerate(bare)
-    ]
-    layout = lay_out_pairs(samples, policy.encoder, policy.device)
-    winners, losers = answers_of(policy.module(layout.tokens, temperature=0.7), layout)
-    found = dpo_loss(winners=winners, losers=losers, beta=beta)
-    assert found.loss.item() == pytest.approx(math.log(2), abs=1e-5)
-    ours = gradient_of(found.loss, policy)
-
-    surrogate = torch.zeros(())
-    for pair in parts:
-        for side, advantage in zip(pair, (1.0, -1.0), strict=True):
-            prompt = policy.prompt(side.step.prompt.messages)
-            ids = policy.encoder.tokenise_answer(side.step.completion.text)
-            alone = build_batch([[Example(prompt, ids)]], policy.encoder)
-            logprobs_BT = policy.module(alone, temperature=0.7).logprobs_BT
-            surrogate = surrogate - advantage * logprobs_BT.sum() / len(parts)
-    theirs = gradient_of(surrogate, policy)
-    assert ours.keys() == theirs.keys()
-    largest = max(float(gradient.abs().max()) for gradient in theirs.values())
-    assert largest > 1e-3
-    for name, gradient in theirs.items():
-        assert (ours[name] - beta / 2 * gradient).abs().max() < 1e-4 * largest, name
-
-
-def test_written_answers_are_split_where_their_action_begins(
-    samples: list[PairSample], policy: HuggingFacePolicy
-) -> None:
-    winner, loser = samples[0]
-    for side in (winner, loser):
-        ids = side.example.completion_ids
-        split = side.is_thought.index(False)
-        action = policy.encoder.detokenise(ids[split:]).text
-        assert '"action": ' in action
-        assert '"thoughts"' not in action
-        assert not any(side.is_thought[split:])
-        assert ids[-1] in policy.encoder.stop_ids
-        assert side.sampled_logprobs == []
-    assert any(winner.is_thought)
-
-
-def test_in_a_batch_as_alone(samples: list[PairSample], policy: HuggingFacePolicy) -> None:
-    """Winners are winners, thoughts are thoughts: whatever shares a row or a batch."""
-    policy.module.eval()
-    layout = lay_out_pairs(samples, policy.encoder, policy.device)
-    with torch.no_grad():
-        winners, losers = answers_of(policy.module(layout.tokens, temperature=0.7), layout)
-    for side, answers in ((0, winners), (1, losers)):
-        for index, sample in enumerate(samples):
-            alone = policy.score([sample[side].example], temperature=0.7).logprobs_BT[0]
-            is_thought = torch.tensor(sample[side].is_thought)
-            thoughts, action = alone[is_thought].sum(), alone[~is_thought].sum()
-            assert answers.thoughts_P[index].item() == pytest.approx(float(thoughts), abs=1e-3)
-            assert answers.action_P[index].item() == pytest.approx(float(action), abs=1e-3)
-            assert answers.thought_tokens_P[index] == is_thought.sum()
-            assert answers.action_tokens_P[index] == (~is_thought).sum()
-
-
-def test_references_stay_with_their_answers(
-    samples: list[PairSample], policy: HuggingFacePolicy
-) -> None:
-    numbered = [
-        PairSample(
-            winner._replace(reference_thoughts=float(n), reference_action=n + 0.25),
-            loser._replace(reference_thoughts=n + 0.5, reference_action=n + 0.75),
-        )
-        for n, (winner, loser) in enumerate(samples)
-    ]
-    layout = lay_out_pairs(numbered, policy.encoder, policy.device)
-    winners, losers = answers_of(policy.module(layout.tokens, temperature=1.0), layout)
-    n = torch.arange(len(samples)).float()
-    torch.testing.assert_close(winners.reference_thoughts_P, n)
-    torch.testing.assert_close(winners.reference_action_P, n + 0.25)
-    torch.testing.assert_close(losers.reference_thoughts_P, n + 0.5)
-    torch.testing.assert_close(losers.reference_action_P, n + 0.75)
-
-
-@pytest.mark.parametrize("most", [1, 200, 400, 100000])
-def test_micro_batches_hold_whole_pairs(
-    most: int, samples: list[PairSample], policy: HuggingFacePolicy
-) -> None:
-    parts = plan_pairs(samples, most)
-    assert sorted(index for part in parts for index in part) == list(range(len(samples)))
-    for part in parts:
-        tokens = lay_out_pairs([samples[i] for i in part], policy.encoder, policy.device).tokens
-        assert len(part) == 1 or tokens.input_ids_RL.numel() <= most
-    assert (len(parts) == len(samples)) == (most == 1)
-    assert (len(parts) == 1) == (most == 100000)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

@@ -1,0 +1,31 @@
+"""The one-step environment with three arms, a very small model, and pairs of its episodes."""
+
+from pathlib import Path
+
+from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.tiny import TinySize, make_tiny
+from forethought.rollouts.scripted import expert_answer, play, random_answer
+from forethought.rollouts.world import open_world
+from forethought.targets.pairs import Compared, Pair, candidates_of, make_pairs
+from forethought.targets.preference import trajectory_scores
+
+WORLD = EnvironmentConfig("Bandit", options=("arms=3",))
+SIZE = TinySize(hidden_size=16, intermediate_size=16, layers=1, heads=2, vision_hidden_size=8)
+
+
+def save_small_model(folder: Path) -> Path:
+    texts = ['the right answer is a, so I choose b. Answer as JSON: {"thoughts", "action"} Give']
+    HuggingFacePolicy(make_tiny(texts * 4, seed=0, size=SIZE), slots=1).save(folder)
+    return folder
+
+
+def pairs_in_play(compared: Compared) -> list[Pair]:
+    world = open_world(WORLD, PromptConfig(), default_image_size=None)
+    candidates = [
+        candidate
+        for answer in (expert_answer("thoughts"), random_answer(0))
+        for t in play(world.id, world.factory(), world.prompter, answer, range(12))
+        for candidate in candidates_of(t, trajectory_scores(t, score="gain", gamma=0.9))
+    ]
+    return make_pairs(candidates, margin=0.0, most_per_group=4, compared=compared)
