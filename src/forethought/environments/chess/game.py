@@ -22,7 +22,7 @@ from forethought.environments.chess.notation import (
 )
 from forethought.environments.chess.opponent import Opponent, Recommendation
 from forethought.environments.chess.program import PROGRAM, require_stockfish
-from forethought.environments.chess.stockfish import Stockfish, Strength
+from forethought.environments.chess.stockfish import Stockfish, Strength, require_uci
 from forethought.environments.contract import Advice, Ceiling, DataPlayer, Transition
 from forethought.environments.options import is_flag, is_whole_number, require_option
 from forethought.errors import ConfigError
@@ -125,7 +125,7 @@ class Chess(gymnasium.Env[str, str]):
         self._opponent: Opponent = (
             Builtin()
             if opponent == "builtin"
-            else Stockfish(require_stockfish(stockfish), OPPONENT, EXPERT)
+            else Stockfish(require_uci(require_stockfish(stockfish)), OPPONENT, EXPERT)
         )
         self._kind = opponent
         self._agent = chess.WHITE if colour == "white" else chess.BLACK

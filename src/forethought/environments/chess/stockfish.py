@@ -1,6 +1,7 @@
 """Stockfish as the opponent, as weak as asked, and the same whenever it is asked again."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import chess
 import numpy as np
@@ -14,9 +15,9 @@ from forethought.environments.chess.uci import (
     UciProcess,
 )
 from forethought.environments.options import require_option
-from forethought.errors import EnvironmentUnusableError
+from forethought.errors import ConfigError, EnvironmentUnusableError
 
-START_TIMEOUT_S = 30.0
+START_TIMEOUT_S = 20.0
 TIMEOUT_S = 10.0
 """Starting takes less than a second, a search milliseconds; silence for so long is a failure.
 Two tries fit into the minute after which a worker process is given up."""
@@ -133,6 +134,24 @@ class Stockfish:
         for move in (search.best, *(candidate.line[0] for candidate in search.candidates)):
             _require_legal(board, move)
         return search
+
+
+@cache
+def require_uci(path: str) -> str:
+    """The path, if an engine is there: the program is started once and let go, so that one that
+    is no engine is refused before a game begins. A process asks each program once.
+
+    Raises:
+        ConfigError: it does not answer as UCI demands.
+    """
+    try:
+        UciProcess(path, (), start_timeout_s=START_TIMEOUT_S, timeout_s=TIMEOUT_S).close()
+    except EnvironmentUnusableError as error:
+        raise ConfigError(
+            f"stockfish is {path!r} — expected a chess engine that speaks UCI, but {error}; "
+            "name the path of one (or play the weaker built-in opponent: opponent=builtin)"
+        ) from error
+    return path
 
 
 def position_of(board: chess.Board) -> str:

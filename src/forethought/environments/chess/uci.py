@@ -5,6 +5,7 @@ import select
 import subprocess
 import time
 import weakref
+from collections import deque
 from contextlib import suppress
 from typing import IO, NamedTuple
 
@@ -13,12 +14,19 @@ from forethought.errors import EnvironmentUnusableError
 GRACE_S = 1.0
 """How long an engine may take to leave, in seconds, before it is killed."""
 
+MOST_BYTES = 1 << 22
+"""How much an engine may write in one answer. A search writes some kilobytes."""
+
 MATE_SCORE = 10_000.0
 """Centipawns of a mate on the board; one in n moves counts n less. Above any evaluation."""
 
 
 class EngineCrashError(EnvironmentUnusableError):
     """The engine ended, or answered with something that is not UCI."""
+
+
+class NotUciError(EngineCrashError):
+    """The program is no engine: it does not answer `uci` as the protocol demands."""
 
 
 class EngineTimeoutError(EnvironmentUnusableError, TimeoutError):
@@ -69,6 +77,7 @@ class UciProcess:
         Raises:
             EngineCrashError: it cannot be started, or ends at once.
             EngineTimeoutError: it is not ready in time.
+            NotUciError: it is no engine: it repeats what it is told, or writes without end.
         """
         self._timeout_s = timeout_s
         try:
@@ -87,6 +96,8 @@ class UciProcess:
         self._stdout = self._process.stdout.fileno()
         self._finalizer = weakref.finalize(self, _end, self._process)
         self._unread = b""
+        """The beginning of a line that has not ended yet."""
+        self._lines: deque[bytes] = deque()
         self._ready = select.poll()
         self._ready.register(self._stdout, select.POLLIN)
         self._lines_shown = 1
@@ -136,21 +147,25 @@ class UciProcess:
         """All lines up to the one that begins with this word."""
         deadline_s = time.monotonic() + timeout_s
         heard: list[str] = []
+        n_bytes = 0
         while True:
-            line, newline, rest = self._unread.partition(b"\n")
-            if newline:
-                self._unread = rest
-                heard.append(line.decode("utf-8", "replace").strip())
+            while self._lines:
+                heard.append(self._lines.popleft().decode("utf-8", "replace").strip())
                 if heard[-1].startswith(word):
                     return heard
-                continue
+                if heard[-1] == "uci":  # what it was told; no engine writes it
+                    raise NotUciError("it repeats what it is told")
             left_s = deadline_s - time.monotonic()
             if left_s <= 0 or not self._ready.poll(left_s * 1000):
                 raise EngineTimeoutError(f"the engine did not answer within {timeout_s:g} s")
             more = os.read(self._stdout, 1 << 16)
             if not more:
                 raise EngineCrashError(f"the engine has ended{self._exit_code()}")
-            self._unread += more
+            n_bytes += len(more)
+            if n_bytes > MOST_BYTES:
+                raise NotUciError(f"it wrote {n_bytes >> 20} MiB without {word!r}")
+            *complete, self._unread = (self._unread + more).split(b"\n")
+            self._lines.extend(complete)
 
     def _exit_code(self) -> str:
         with suppress(subprocess.TimeoutExpired):

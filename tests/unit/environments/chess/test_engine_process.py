@@ -1,13 +1,13 @@
 """The engine as a process: the same answers every time, and no trouble that it can make is
 mistaken for a reward."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -236,18 +236,24 @@ print(world._opponent.process_id, flush=True)
 """
 
 
-def parent_of_an_engine(path: str, then: str) -> tuple["subprocess.Popen[str]", int]:
-    """A process with an engine, and the engine's process id."""
-    process = subprocess.Popen(
+@contextmanager
+def parent_of_an_engine(path: str, then: str) -> Generator[tuple["subprocess.Popen[str]", int]]:
+    """A process with an engine, and the engine's process id. It ends with the block."""
+    with subprocess.Popen(
         [sys.executable, "-c", PARENT.format(then=then), path],
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-    )
-    assert process.stdout is not None
-    engine = int(json.loads(process.stdout.readline()))
-    return process, engine
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            said = process.stdout.readline()
+            assert said.strip().isdecimal(), process.stderr.read()
+            yield process, int(said)
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize(
@@ -261,19 +267,40 @@ def parent_of_an_engine(path: str, then: str) -> tuple["subprocess.Popen[str]", 
 def test_no_engine_outlives_its_parent(
     tmp_path: Path, then: str, blow: signal.Signals | None
 ) -> None:
-    path = find_stockfish() or fake_engine(tmp_path, first("", tmp_path))
-    process, engine = parent_of_an_engine(path, then)
-    try:
+    path = find_stockfish() or fake_engine(tmp_path, ANSWER)
+    with parent_of_an_engine(path, then) as (process, engine):
         if blow is not None:
             assert is_running(engine)
             os.killpg(process.pid, blow)  # as a terminal does: the whole group
         process.wait(GONE_WITHIN_S)
         assert has_gone(engine)
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("program", "complaint"),
+    [
+        pytest.param("exec cat", "it repeats what it is told", id="repeats"),
+        pytest.param("exec yes", "it wrote 4 MiB without 'uciok'", id="writes without end"),
+        pytest.param("exec cat /dev/zero", "it wrote 4 MiB without 'uciok'", id="one endless line"),
+        pytest.param("exec sleep 600", "the engine did not answer within 0.5 s", id="silent"),
+        pytest.param("exit 3", "the engine has ended (exit code 3)", id="ends"),
+    ],
+)
+def test_a_program_that_is_no_engine_is_refused_before_a_game(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, complaint: str
+) -> None:
+    """In one line, and it is gone: without a time limit where it says what it is not."""
+    monkeypatch.setattr(stockfish, "START_TIMEOUT_S", 0.5 if "sleep" in program else 600.0)
+    path = tmp_path / "engine"
+    path.write_text(f"#!/bin/sh\necho $$ > {tmp_path.as_posix()!r}/id\n{program}\n")
+    path.chmod(0o755)
+    with pytest.raises(ConfigError) as caught:
+        make_environment("Chess", stockfish=str(path))
+    assert str(caught.value) == (
+        f"stockfish is {str(path)!r} — expected a chess engine that speaks UCI, but {complaint}; "
+        "name the path of one (or play the weaker built-in opponent: opponent=builtin)"
+    )
+    assert has_gone(int((tmp_path / "id").read_text()))
 
 
 @needs_stockfish
