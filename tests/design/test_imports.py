@@ -69,6 +69,7 @@ ROOMS: dict[str, set[str]] = {
         *("rollouts", "runs", "training", "evaluation", "serving", "data"),
         *("reports", "bench", "studies"),
     },
+    "__main__": {"cli"},
 }
 """From the ground floor up: a room may import those that stand above it in this table, and
 of them only these."""

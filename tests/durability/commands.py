@@ -84,7 +84,7 @@ def start(words: str) -> subprocess.Popen[bytes]:
     """The real command line, under way, with its stderr in a pipe; the head of a group of
     processes, as in a terminal."""
     return subprocess.Popen(
-        [sys.executable, "-m", "forethought.cli.main", *words.split()],
+        [sys.executable, "-m", "forethought", *words.split()],
         env=os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -27,7 +27,7 @@ LORA = " --lora.components language_model --lora.rank 4 --lora.dropout 0.3"
 
 def launch(words: str) -> subprocess.Popen[str]:
     """The command in two processes, under way; all of them are one group."""
-    launcher = "-m torch.distributed.run --standalone --nproc_per_node 2 -m forethought.cli.main"
+    launcher = "-m torch.distributed.run --standalone --nproc_per_node 2 -m forethought"
     threads = {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
     return subprocess.Popen(
         [sys.executable, *launcher.split(), *words.split()],

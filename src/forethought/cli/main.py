@@ -181,7 +181,3 @@ def _end_progress_bars(error: BaseException | None) -> None:
     while error is not None:
         error.with_traceback(None)  # Not by assignment: tyro has errors that are frozen.
         error = error.__cause__ or error.__context__
-
-
-if __name__ == "__main__":
-    sys.exit(main())

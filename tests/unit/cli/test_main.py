@@ -12,7 +12,7 @@ from forethought.cli import commands
 from forethought.cli.commands import COMMANDS, Command
 from tests.unit.cli.terminal import Type
 
-FORETHOUGHT = [sys.executable, "-m", "forethought.cli.main"]
+FORETHOUGHT = [sys.executable, "-m", "forethought"]
 
 
 def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:

@@ -107,7 +107,7 @@ def test_a_prompt_that_is_too_long_is_told_to_the_client(
 
 @pytest.mark.slow
 def test_the_command_serves_until_it_is_interrupted(sft_run: Path) -> None:
-    words = [sys.executable, "-m", "forethought.cli.main", "serve", str(sft_run)]
+    words = [sys.executable, "-m", "forethought", "serve", str(sft_run)]
     words += ["--port", "0", "--threads", "1"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(

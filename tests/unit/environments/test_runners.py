@@ -210,12 +210,13 @@ def await_end(process_id: int, patience_s: float = 5.0) -> None:
 
 
 PARENT = """
-import sys
+import signal, sys
 from functools import partial
 from forethought.environments import make_environment
 from forethought.environments.vector import Act, Restart, SubprocessRunner
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
     factory = partial(make_environment, "troublesome_world:TroublesomeWorld")
     runner = SubprocessRunner(factory, 2, workers=2)
     for slot in range(2):

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -33,6 +33,16 @@ def by_this_thread() -> Callable[[], None]:
     return lambda: signal.raise_signal(signal.SIGINT)
 
 
+@pytest.fixture
+def ctrl_c_is_heard() -> Iterator[None]:
+    """As in a program that was started from a terminal. Where the shell ignores SIGINT, as it
+    does for the background jobs of a script, Python leaves it so."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 @pytest.mark.parametrize("prepare", [by_another_thread, by_this_thread])
 def test_ctrl_c_waits_for_the_end_of_the_block(prepare: Callable[[], Callable[[], None]]) -> None:
     strike, steps = prepare(), list[int]()
