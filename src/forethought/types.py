@@ -176,6 +176,33 @@ class ParsedAction:
     """The completion held no valid action and one was drawn uniformly (RL4VLM, Eq. 4.1)."""
 
 
+class Claim(NamedTuple):
+    """Something that a thought says of the present state, beside what is so."""
+
+    name: str
+    """What it is about: `current number`."""
+    claimed: str | None
+    """None: nothing was said of it, though a thought has to."""
+    true: str
+
+    @property
+    def is_true(self) -> bool:
+        return self.claimed == self.true
+
+
+@dataclass(frozen=True)
+class ThoughtFacts:
+    """What a response claims before its action, and the truth in the state it was given in."""
+
+    perceived: tuple[Claim, ...]
+    """Claims that the observation decides: numbers read, cards named, places where things are."""
+    inferred: tuple[Claim, ...]
+    """Claims that follow from it: a comparison, a sum, what a formula comes to."""
+    concluded_actions: tuple[str, ...]
+    """The action that the thought concludes with, or each of those that would carry out what it
+    concludes; empty: it names none."""
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
     """One exchange with the world: the record that every algorithm learns from."""
@@ -197,6 +224,11 @@ class Step:
     """Wall-clock seconds that the environment took."""
     progress: float | None = None
     """Share of the goal that was met after this step, 0 to 1, in worlds that measure it."""
+    thought_facts: ThoughtFacts | None = None
+    """Where the environment offers them, and the prompt asks for thoughts."""
+    strict_format: bool | None = None
+    """Whether the response is JSON with exactly the fields that the prompt asks for, in order,
+    and nothing after it; None where the prompt asks for no JSON."""
 
 
 class Origin(NamedTuple):

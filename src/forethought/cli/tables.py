@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from forethought.evaluation.results import Evaluation, EvaluationRow
-from forethought.evaluation.statistics import Interval
+from forethought.evaluation.statistics import Interval, Rate
 
 _NOTHING = "–"
 
@@ -60,6 +60,9 @@ def evaluation_table(
     before = [] if began_as is None else [replace(began_as, name="before")]
     rows = [evaluation.random, *before, evaluation.policy, evaluation.expert, evaluation.ceiling]
     yield from rows_table(rows)
+    if evaluation.policy.thoughts.has_any:
+        yield ""
+        yield from thoughts_table([row for row in rows if row.thoughts.has_any])
     yield from _remarks(evaluation.policy)
 
 
@@ -67,6 +70,26 @@ def rows_table(rows: Sequence[EvaluationRow]) -> Iterator[str]:
     """One line per agent, under a header."""
     header = ("", "success [95 %]", "return [95 %]", "invalid", "steps", "tokens per answer")
     yield from align([header, *map(_cells, rows)])
+
+
+def thoughts_table(rows: Sequence[EvaluationRow]) -> Iterator[str]:
+    """Whether thoughts are true, lead to the action, and keep the form."""
+    header = ("thoughts", "perception [95 %]", "of a step [95 %]", "inference [95 %]")
+    header = (*header, "consistency [95 %]", "strict format [95 %]")
+    yield from align([header, *map(_thought_cells, rows)])
+
+
+def _thought_cells(row: EvaluationRow) -> tuple[str, ...]:
+    rates = row.thoughts
+    shown = (
+        *(rates.perception_accuracy, rates.perceived_steps, rates.inference_accuracy),
+        *(rates.thought_action_consistency, rates.strict_format),
+    )
+    return (row.name, *(_rate(rate) for rate in shown))
+
+
+def _rate(rate: Rate | None) -> str:
+    return _NOTHING if rate is None else percent(rate.share, rate.interval)
 
 
 def _cells(row: EvaluationRow) -> tuple[str, ...]:

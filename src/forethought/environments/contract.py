@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from forethought.types import Measure, Observation
+from forethought.types import Measure, Observation, ThoughtFacts
 
 
 class Transition(NamedTuple):
@@ -109,6 +109,20 @@ class WithHeldOutEpisodes(Protocol):
     @property
     def held_out_episodes(self) -> int:
         """How many there are."""
+        ...
+
+
+@runtime_checkable
+class WithThoughtFacts(Protocol):
+    """What an environment offers besides, if it can tell whether a thought is true."""
+
+    def thought_facts(self, response: str) -> ThoughtFacts:
+        """What a response claims about the present state, and the truth. Total: any text gives
+        one, and nothing changes.
+
+        Args:
+            response: all that the agent wrote, its action included.
+        """
         ...
 
 

@@ -5,8 +5,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 
-from forethought.environments.contract import Advice, Environment, Transition
-from forethought.types import EnvironmentFailure, Measure, Observation
+from forethought.environments.contract import (
+    Advice,
+    Environment,
+    Transition,
+    WithThoughtFacts,
+)
+from forethought.types import EnvironmentFailure, Measure, Observation, ThoughtFacts
 
 Factory = Callable[[], Environment]
 """Builds one instance. For worker processes it must be picklable, for example
@@ -25,6 +30,8 @@ class Act:
     """Execute one action in the slot's present episode."""
 
     action: str
+    response: str | None = None
+    """The thoughts and action that it was taken from, where their facts are wanted."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +40,8 @@ class Replay:
 
     seed: int
     actions: tuple[str, ...]
+    response: str | None = None
+    """What the last action was taken from, as in `Act`."""
 
 
 Command = Restart | Act | Replay
@@ -54,6 +63,8 @@ class Reply:
     measures: tuple[Measure, ...]
     duration_s: float
     """Wall-clock seconds in the environment."""
+    thought_facts: ThoughtFacts | None = None
+    """Of the response that the command named, where the environment offers them."""
 
 
 @dataclass(frozen=True)
@@ -99,15 +110,19 @@ class SlotHost:
         self, environment: Environment, slot: int, command: Command, started: float
     ) -> Reply:
         transition: Transition | None = None
+        facts: ThoughtFacts | None = None
         match command:
             case Restart(seed):
                 observation = environment.restart(seed)
-            case Act(action):
+            case Act(action, response):
+                facts = facts_in(environment, response)
                 transition = environment.act(action)
                 observation = environment.observation()
-            case Replay(seed, actions):
+            case Replay(seed, actions, response):
                 observation = environment.restart(seed)
-                for action in actions:
+                for index, action in enumerate(actions, start=1):
+                    if index == len(actions):
+                        facts = facts_in(environment, response)
                     transition = environment.act(action)
                 if actions:
                     observation = environment.observation()
@@ -121,7 +136,16 @@ class SlotHost:
             success=environment.success(),
             measures=environment.measures(),
             duration_s=perf_counter() - started,
+            thought_facts=facts,
         )
+
+
+def facts_in(environment: Environment, response: str | None) -> ThoughtFacts | None:
+    """What a response claims about the environment's present state, where that is wanted and
+    the environment can tell."""
+    if response is None or not isinstance(environment, WithThoughtFacts):
+        return None
+    return environment.thought_facts(response)
 
 
 def failed(slot: int, error: Exception) -> Failed:
@@ -164,7 +188,7 @@ class SlotRecord:
         if command is None:
             raise RuntimeError(f"slot {self.slot} has nothing to do")
         if isinstance(command, Act) and self.is_stale and self._seed is not None:
-            return Replay(self._seed, (*self._actions, command.action))
+            return Replay(self._seed, (*self._actions, command.action), command.response)
         return command
 
     def settle(self, answer: Answer) -> None:
@@ -175,9 +199,9 @@ class SlotRecord:
         match command:
             case Restart(seed):
                 self._seed, self._actions = seed, ()
-            case Replay(seed, actions):
+            case Replay(seed, actions, _):
                 self._seed, self._actions = seed, actions
-            case Act(action):
+            case Act(action, _):
                 self._actions += (action,)
             case None:
                 raise RuntimeError(f"slot {self.slot} answered without being asked")

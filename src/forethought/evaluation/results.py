@@ -3,19 +3,27 @@
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from forethought.errors import StorageError
 from forethought.evaluation.statistics import Interval, bootstrap_interval, wilson_interval
+from forethought.evaluation.thought_rates import (
+    ThoughtRates,
+    rates_from_json,
+    rates_to_json,
+    thought_rates,
+)
 from forethought.types import Measure, Trajectory
 
 JsonObject: TypeAlias = dict[str, Any]
 """Lives inside this file only."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+READABLE = (1, SCHEMA_VERSION)
+"""Version 1 had no `thoughts`."""
 
 
 class SeedRange(NamedTuple):
@@ -49,6 +57,8 @@ class EvaluationRow:
     """Lost to a crash or timeout of the environment, and in none of the numbers above."""
     measures: tuple[Measure, ...] = ()
     """The world's further numbers, each the mean over the episodes that report it."""
+    thoughts: ThoughtRates = field(default_factory=ThoughtRates)
+    """Whether thoughts are true, lead to the action, and keep the form."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +112,7 @@ class Evaluation:
         try:
             content = cast(JsonObject, json.loads(text))
             version = content["schema_version"]
-            if version != SCHEMA_VERSION:
+            if version not in READABLE:
                 raise StorageError(
                     f"evaluation: got schema version {version}, expected {SCHEMA_VERSION}"
                 )
@@ -167,6 +177,7 @@ def summarise(
         episodes=len(episodes),
         failures=failures,
         measures=_mean_measures(episodes),
+        thoughts=thought_rates(steps),
     )
 
 
@@ -194,6 +205,7 @@ def row_to_json(row: EvaluationRow) -> JsonObject:
         "episodes": row.episodes,
         "failures": row.failures,
         "measures": {name: value if math.isfinite(value) else None for name, value in row.measures},
+        "thoughts": rates_to_json(row.thoughts),
     }
 
 
@@ -214,6 +226,7 @@ def _row_from_json(content: JsonObject) -> EvaluationRow:
             Measure(name, math.nan if value is None else float(value))
             for name, value in measures.items()
         ),
+        thoughts=rates_from_json(content["thoughts"]) if "thoughts" in content else ThoughtRates(),
     )
 
 

@@ -1,9 +1,12 @@
 """Chance and expert, beside which a policy is judged."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from forethought.config_parts import AnswerFormat
 from forethought.evaluation.results import EvaluationRow, summarise
+from forethought.evaluation.thought_rates import ThoughtRates
 from forethought.rollouts.scripted import Answer, expert_answer, play, random_answer
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.world import World
@@ -24,7 +27,7 @@ class ScriptedRows:
         self._rows: dict[tuple[object, ...], EvaluationRow] = {}
 
     def random(self, world: World, episodes: int, *, seed: int) -> EvaluationRow:
-        """Actions drawn uniformly.
+        """Actions drawn uniformly. It has no thoughts that could be true.
 
         Args:
             seed: of the draws.
@@ -40,7 +43,9 @@ class ScriptedRows:
     ) -> EvaluationRow:
         key = (name, world.id, world.options, episodes, manner)
         if key not in self._rows:
-            self._rows[key] = _played(name, world, episodes, answer)
+            row = _played(name, world, episodes, answer)
+            thinks = name != "random"
+            self._rows[key] = row if thinks else replace(row, thoughts=ThoughtRates())
         return self._rows[key]
 
 

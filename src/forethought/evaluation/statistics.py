@@ -1,6 +1,7 @@
 """How far a measured rate or mean may lie from the true one."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
 from typing import NamedTuple
@@ -39,6 +40,26 @@ def wilson_interval(successes: int, episodes: int, confidence: float = 0.95) -> 
     low = 0.0 if successes == 0 else (centre - radius) / scale
     high = 1.0 if successes == episodes else (centre + radius) / scale
     return Interval(low, high)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share, how far it may lie from the true one, and what it is a share of."""
+
+    share: float
+    interval: Interval
+    """95 %, Wilson."""
+    count: int
+    """Of what was looked at."""
+
+    @classmethod
+    def of(cls, hits: int, count: int) -> "Rate":
+        """So many of so many.
+
+        Raises:
+            ValueError: of none, or more than there are.
+        """
+        return cls(share=hits / count, interval=wilson_interval(hits, count), count=count)
 
 
 def bootstrap_interval(

@@ -38,6 +38,11 @@ class ALFWorldPrompter:
     answer_format: AnswerFormat
     wording: Wording
 
+    @property
+    def response_fields(self) -> tuple[str, ...]:
+        thinks = self.answer_format == "thoughts"
+        return ("thoughts", "reflections", "action") if thinks else ("action",)
+
     def messages(self, observation: Observation) -> tuple[Message, ...]:
         word = _paper if self.wording == "paper" else _short
         return (Message("user", word(observation, self.answer_format), observation.image),)

@@ -29,9 +29,21 @@ class CardsPrompter:
     answer_format: AnswerFormat
     wording: Wording
 
+    @property
+    def response_fields(self) -> tuple[str, ...]:
+        return tuple(field.split('"')[1] for field in self._fields)
+
+    @property
+    def _text(self) -> _Text:
+        return (_PAPER if self.wording == "paper" else _SHORT)[self.game]
+
+    @property
+    def _fields(self) -> tuple[str, ...]:
+        fields = self._text.fields
+        return fields if self.answer_format == "thoughts" else fields[-1:]
+
     def messages(self, observation: Observation) -> tuple[Message, ...]:
-        text = (_PAPER if self.wording == "paper" else _SHORT)[self.game]
-        fields = text.fields if self.answer_format == "thoughts" else text.fields[-1:]
+        text, fields = self._text, self._fields
         whole = text.task + "\n{\n" + ",\n".join(fields) + "\n}"
         choices = ", ".join(f"'{action}'" for action in self.actions)
         formula = observation.text or ""

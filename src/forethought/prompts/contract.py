@@ -1,7 +1,7 @@
 """What the agent is told: the seam between a world's observation and a model's messages."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from forethought.types import Message, Observation
 
@@ -10,6 +10,17 @@ class Prompter(Protocol):
     """Turns an observation into the messages that are put to the model."""
 
     def messages(self, observation: Observation) -> tuple[Message, ...]: ...
+
+
+@runtime_checkable
+class WithResponseFields(Protocol):
+    """What a prompter offers besides, if it asks for a response in JSON."""
+
+    @property
+    def response_fields(self) -> tuple[str, ...]:
+        """Names of the fields that it asks for, in order, `action` last; empty where what it
+        wraps asks for no JSON."""
+        ...
 
 
 class Past(NamedTuple):

@@ -6,6 +6,7 @@ from hashlib import blake2b
 
 from forethought.config_parts import History
 from forethought.prompts.contract import Memory, Past, Prompter
+from forethought.prompts.strict_format import response_fields
 from forethought.types import Message, Observation
 
 
@@ -25,6 +26,10 @@ class HistoryPrompter:
     """Whether a line says that the last answer held no action and that nothing happened."""
     memory: Memory | None = None
     """The world's summary, for `memory`."""
+
+    @property
+    def response_fields(self) -> tuple[str, ...]:
+        return response_fields(self.inner)
 
     def messages(self, observation: Observation, past: Sequence[Past] = ()) -> tuple[Message, ...]:
         """The world's messages, with what is told of the steps before.

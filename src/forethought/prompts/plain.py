@@ -13,6 +13,10 @@ class PlainPrompter:
     actions: tuple[str, ...] | None
     answer_format: AnswerFormat
 
+    @property
+    def response_fields(self) -> tuple[str, ...]:
+        return ("thoughts", "action") if self.answer_format == "thoughts" else ("action",)
+
     def messages(self, observation: Observation) -> tuple[Message, ...]:
         lines = [observation.goal]
         if observation.text is not None:

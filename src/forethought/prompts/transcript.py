@@ -25,6 +25,10 @@ class TranscriptPrompter:
 
     answer_format: AnswerFormat
 
+    @property
+    def response_fields(self) -> tuple[str, ...]:
+        return ("thoughts", "action") if self.answer_format == "thoughts" else ("action",)
+
     def messages(self, observation: Observation) -> tuple[Message, ...]:
         form = '{"thoughts", "action"}' if self.answer_format == "thoughts" else '{"action"}'
         told = [Message("user", f"{observation.goal}\nAnswer as JSON: {form}")]

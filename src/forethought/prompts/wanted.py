@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from forethought.prompts.contract import Prompter
+from forethought.prompts.strict_format import response_fields
 from forethought.types import Message, Observation
 
 _LEAD = "Wanted return: level "
@@ -17,6 +18,10 @@ class WantedPrompter:
     level: int
     """1 is the lowest."""
     levels: int
+
+    @property
+    def response_fields(self) -> tuple[str, ...]:
+        return response_fields(self.inner)
 
     def messages(self, observation: Observation) -> tuple[Message, ...]:
         messages = self.inner.messages(observation)

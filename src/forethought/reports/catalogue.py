@@ -41,6 +41,22 @@ CHARTS = (
         Scale.SHARE,
         shows=(0.0,),
     ),
+    Chart(
+        "Thoughts",
+        (
+            "perception_accuracy",
+            "inference_accuracy",
+            "thought_action_consistency",
+            "strict_format",
+        ),
+        "share",
+        "Claims about the observation that are true; claims that follow from it and are true; "
+        "steps that name the action their thought concludes; responses with exactly the fields "
+        "asked for.",
+        Scale.SHARE,
+        shows=(1.0,),
+        labels=("perception", "inference", "consistency", "strict format"),
+    ),
     Chart("Loss", ("loss",), "nats per token", "Cross-entropy of the imitated answers.", Scale.LOG),
     Chart(
         "Likelihood loss",

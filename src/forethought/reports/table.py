@@ -17,6 +17,7 @@ from forethought.reports.numerals import (
     percent,
     percent_interval,
 )
+from forethought.reports.thoughts import thoughts_table
 
 
 class Agent(NamedTuple):
@@ -65,7 +66,12 @@ def table_section(run: RunRecord) -> str:
         '<div class="scroll" tabindex="0" role="region" aria-label="Results table">'
         f'<table><thead><tr><th scope="col">Agent</th>{heads}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>{_footnote(run)}"
+        f"{thoughts_table([(_title(agent), agent.row) for agent in agents(run)])}"
     )
+
+
+def _title(agent: Agent) -> str:
+    return f"{escape(agent.title)}<small>{escape(agent.note)}</small>"
 
 
 def _row(agent: Agent, measures: list[str], ceiling: float | None) -> str:
@@ -82,8 +88,7 @@ def _row(agent: Agent, measures: list[str], ceiling: float | None) -> str:
     ]
     marked = ' class="this-run"' if agent.is_this_run else ""
     body = "".join(f"<td>{cell}</td>" for cell in cells)
-    title = f"{escape(agent.title)}<small>{escape(agent.note)}</small>"
-    return f'<tr{marked}><th scope="row">{title}</th>{body}</tr>'
+    return f'<tr{marked}><th scope="row">{_title(agent)}</th>{body}</tr>'
 
 
 def _success(row: EvaluationRow, ceiling: float | None) -> str:

@@ -249,8 +249,8 @@ class Collector:
             drawn = draw_action(self._answer_seed(slot), len(choices))
             parsed = replace(parsed, action=choices[drawn], was_randomised=True)
         state_key = self._prompter.state_key(slot.observation, slot.past)
-        slot.asked = Asked(slot.prompt, result, parsed, state_key)
-        self._tell(slot, Act(parsed.action))
+        slot.asked = Asked(slot.prompt, result, parsed, state_key, self._prompter.response_fields)
+        self._tell(slot, slot.asked.act)
 
     def _on_reply(self, slot: Slot, reply: Reply | Failed, plan: Plan) -> None:
         if isinstance(reply, Failed):
@@ -259,7 +259,7 @@ class Collector:
             slot.is_replaying = False
             slot.see(reply)
             if slot.asked is not None:
-                self._tell(slot, Act(slot.asked.action.action))  # what had failed, once more
+                self._tell(slot, slot.asked.act)  # what had failed, once more
             elif slot.ahead:
                 self._tell(slot, Act(slot.ahead[0]))
             else:

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from forethought.environments.contract import Environment
+from forethought.environments.slots import facts_in
 from forethought.errors import ConfigError
 from forethought.prompts.answers import parse_answer
 from forethought.prompts.contract import Past, Prompter
 from forethought.prompts.history import behind, with_history
+from forethought.prompts.strict_format import asks_for_thoughts, strict_format
 from forethought.rollouts.scripted import Answer, written
 from forethought.types import Step, Trajectory
 
@@ -52,7 +54,15 @@ def corrected(
         if key not in met:
             met.add(key)
             completion = written(answer(environment, observation))
-            yield replace(step, completion=completion, action=parse_answer(completion, choices))
+            fields = told.response_fields
+            thoughts = completion.text if asks_for_thoughts(fields) else None
+            yield replace(
+                step,
+                completion=completion,
+                action=parse_answer(completion, choices),
+                thought_facts=facts_in(environment, thoughts),
+                strict_format=strict_format(completion.text, fields),
+            )
         environment.act(step.action.action)
         past.append(behind(observation, step.action.action, choices))
         observation = environment.observation()

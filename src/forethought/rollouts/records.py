@@ -20,6 +20,8 @@ def taken_step(asked: Asked, reply: Reply, what: Transition, policy_version: int
         state_key=asked.state_key,
         duration_s=reply.duration_s,
         progress=progress_in(reply.measures),
+        thought_facts=reply.thought_facts,
+        strict_format=asked.strict_format,
     )
 
 

@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from forethought.rollouts.fact_columns import FIELDS as FACT_FIELDS
+from forethought.rollouts.fact_columns import fact_columns, facts_of
 from forethought.rollouts.pictures import PictureDecoder, PictureEncoder
 from forethought.types import (
     Completion,
@@ -38,7 +40,7 @@ Row = dict[str, Any]
 Table: TypeAlias = Any
 """`pyarrow.Table`, whose package carries no types."""
 
-SCHEMA_VERSION = "3"
+SCHEMA_VERSION = "4"
 """Raise it with any change below: a shard of another version is refused, not guessed at."""
 
 _MESSAGE = pa.struct([("role", pa.string()), ("text", pa.string()), ("image", pa.binary())])
@@ -84,13 +86,16 @@ SCHEMA = pa.schema(
         pa.field("duration_s", pa.float64()),
         pa.field("progress", pa.float64()),
         pa.field("allowed_ids", pa.list_(pa.list_(pa.int32()))),
+        *FACT_FIELDS,
     ]
 )
 
-_SCHEMA_2 = SCHEMA.remove(SCHEMA.get_field_index("allowed_ids"))
-OLDER = {"1": _SCHEMA_2.remove(_SCHEMA_2.get_field_index("progress")), "2": _SCHEMA_2}
-"""Versions that are still read: 1, in which no world told of its progress, and 2, in which no
-answer was held to actions."""
+_SCHEMA_3 = pa.schema(list(SCHEMA)[: -len(FACT_FIELDS)])
+_SCHEMA_2 = _SCHEMA_3.remove(_SCHEMA_3.get_field_index("allowed_ids"))
+_SCHEMA_1 = _SCHEMA_2.remove(_SCHEMA_2.get_field_index("progress"))
+OLDER = {"1": _SCHEMA_1, "2": _SCHEMA_2, "3": _SCHEMA_3}
+"""Versions that are still read: 1, in which no world told of its progress, 2, in which no
+answer was held to actions, and 3, in which no thought was compared with the truth."""
 
 EARNED_COLUMNS = (
     *("trajectory", "first_step", "n_steps", "bootstrap_value", "environment_failure"),
@@ -214,6 +219,7 @@ def _step_columns(step: Step, pictures: PictureEncoder) -> Row:
         "allowed_ids": [
             None if ids is None else _int32(ids) for ids in step.completion.allowed_ids
         ],
+        **fact_columns(step, _encodable),
     }
 
 
@@ -280,6 +286,8 @@ def _step(row: Row, pictures: PictureDecoder) -> Step:
         state_key=_decoded(row["state_key"]),
         duration_s=row["duration_s"],
         progress=row.get("progress"),
+        thought_facts=facts_of(row, _decoded),
+        strict_format=row.get("strict_format"),
     )
 
 

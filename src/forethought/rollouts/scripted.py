@@ -13,11 +13,12 @@ from forethought.environments.contract import (
     Environment,
     WithDataPolicy,
 )
-from forethought.environments.slots import Factory, Failed, failed
+from forethought.environments.slots import Factory, Failed, facts_in, failed
 from forethought.errors import EnvironmentUnusableError
 from forethought.prompts.answers import parse_answer, write_answer
 from forethought.prompts.contract import Past, Prompter
 from forethought.prompts.history import HistoryPrompter, behind, with_history
+from forethought.prompts.strict_format import asks_for_thoughts, strict_format
 from forethought.rollouts.collector import MAX_FAILURES
 from forethought.types import (
     Completion,
@@ -252,8 +253,10 @@ def _step(
 ) -> Step:
     completion = written(text)
     action = parse_answer(completion, observation.admissible_actions or environment.actions)
+    fields = prompter.response_fields
     started = perf_counter()
     with _in_the_world():
+        facts = facts_in(environment, text if asks_for_thoughts(fields) else None)
         transition = environment.act(action.action)
         measures = environment.measures()
     return Step(
@@ -268,4 +271,6 @@ def _step(
         state_key=prompter.state_key(observation, past),
         duration_s=perf_counter() - started,
         progress=progress_in(measures),
+        thought_facts=facts,
+        strict_format=strict_format(text, fields),
     )

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from forethought.environments.slots import Reply
+from forethought.environments.slots import Act, Reply
 from forethought.policies.contract import GenerationResult
 from forethought.prompts.contract import Past
+from forethought.prompts.strict_format import asks_for_thoughts, strict_format
 from forethought.types import Observation, ParsedAction, Prompt, Step, Trajectory
 
 
@@ -45,6 +46,19 @@ class Asked(NamedTuple):
     result: GenerationResult
     action: ParsedAction
     state_key: str
+    fields: tuple[str, ...]
+    """Of JSON that the prompt asks for, `action` last; empty where it asks for no JSON."""
+
+    @property
+    def act(self) -> Act:
+        """What the environment is to execute; the whole response where it was to hold thoughts."""
+        text = self.result.completion.text
+        return Act(self.action.action, text if asks_for_thoughts(self.fields) else None)
+
+    @property
+    def strict_format(self) -> bool | None:
+        """Whether the response has exactly these fields."""
+        return strict_format(self.result.completion.text, self.fields)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from functools import reduce
 from time import perf_counter
 from typing import NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 from tqdm import tqdm
 
 from forethought.rollouts.collector import Collected
+from forethought.rollouts.thought_counts import ThoughtCounts, count_thoughts
 from forethought.training.run import Run
 from forethought.types import Measure, Step
 
@@ -57,6 +59,8 @@ def summarise_collection(collected: Collected, run: Run) -> list[Measure]:
     steps = run.gather([summarise_step(step) for t in trajectories for step in t.steps])
     failures = run.gather([t.failure for t in trajectories if t.failure is not None])
     averages = np.array(steps, dtype=np.float64).mean(axis=0)
+    counts = count_thoughts(step for t in trajectories for step in t.steps)
+    thoughts = reduce(ThoughtCounts.plus, run.gather([counts]))
     return [
         Measure("episodes", len(episodes)),
         Measure("success_rate", _mean([float(episode.success) for episode in episodes])),
@@ -66,6 +70,11 @@ def summarise_collection(collected: Collected, run: Run) -> list[Measure]:
         *(
             Measure(name, float(value))
             for name, value in zip(StepSummary._fields, averages, strict=True)
+        ),
+        *(
+            Measure(name, count.hits / count.total)
+            for name, count in zip(ThoughtCounts._fields, thoughts, strict=True)
+            if count.total
         ),
     ]
 

@@ -9,7 +9,8 @@ import pytest
 
 from forethought.errors import StorageError
 from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange, summarise
-from forethought.evaluation.statistics import Interval, wilson_interval
+from forethought.evaluation.statistics import Interval, Rate, wilson_interval
+from forethought.evaluation.thought_rates import ThoughtRates
 from forethought.types import (
     Completion,
     EnvironmentFailure,
@@ -121,6 +122,7 @@ def an_evaluation() -> Evaluation:
         episodes=400,
         failures=1,
         measures=(Measure("progress", 0.5), Measure("a λ", 2.0)),
+        thoughts=ThoughtRates(strict_format=Rate.of(3, 4)),
     )
     return Evaluation(
         environment_id="NumberLine",
@@ -157,6 +159,7 @@ def test_the_keys_are_stable() -> None:
         "episodes",
         "failures",
         "measures",
+        "thoughts",
     ]
     head = ["schema_version", "environment_id", "seed_range", "checkpoint", "temperature"]
     content = json.loads(an_evaluation().to_json())
@@ -166,6 +169,23 @@ def test_the_keys_are_stable() -> None:
     assert content["seed_range"] == [1_000_000, 1_000_400]
     assert content["measures"] == {"progress": 0.5, "a λ": 2.0}
     assert content["ceiling"]["mean_return"] is None
+    assert list(content["thoughts"]) == [
+        "perception_accuracy",
+        "perceived_steps",
+        "inference_accuracy",
+        "thought_action_consistency",
+        "strict_format",
+    ]
+    assert content["thoughts"]["perception_accuracy"] is None
+    assert list(content["thoughts"]["strict_format"]) == ["rate", "interval", "count"]
+
+
+def test_the_first_version_is_read_as_without_thoughts() -> None:
+    content = json.loads(an_evaluation().to_json()) | {"schema_version": 1}
+    for row in (content, content["random"], content["expert"], content["ceiling"]):
+        del row["thoughts"]
+    read = Evaluation.from_json(json.dumps(content))
+    assert read.policy == dataclasses.replace(an_evaluation().policy, thoughts=ThoughtRates())
 
 
 def test_a_measure_that_is_not_finite_is_null() -> None:
@@ -200,8 +220,8 @@ def test_a_value_of_another_kind_is_refused(key: str, value: object) -> None:
 
 
 def test_another_version_is_refused() -> None:
-    content = json.loads(an_evaluation().to_json()) | {"schema_version": 2}
-    with pytest.raises(StorageError, match="got schema version 2, expected 1"):
+    content = json.loads(an_evaluation().to_json()) | {"schema_version": 3}
+    with pytest.raises(StorageError, match="got schema version 3, expected 2"):
         Evaluation.from_json(json.dumps(content))
 
 

@@ -114,12 +114,12 @@ def test_another_schema_version_is_refused(tmp_path: Path, monkeypatch: pytest.M
     with monkeypatch.context() as patch:
         patch.setattr("forethought.rollouts.store.SCHEMA_VERSION", "7")
         write_shard(path, trajectories())
-    with pytest.raises(StorageError, match="got schema version 7, expected 3") as error:
+    with pytest.raises(StorageError, match="got schema version 7, expected 4") as error:
         read_shard(path)
     assert_one_line(error, path)
 
 
-@pytest.mark.parametrize("version", ["1", "2"])
+@pytest.mark.parametrize("version", ["1", "2", "3"])
 def test_older_versions_are_read_as_without_what_they_lack(
     version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +133,7 @@ def test_older_versions_are_read_as_without_what_they_lack(
     assert steps
     assert all(step.progress is None for step in steps)
     assert all(step.completion.allowed_ids == () for step in steps)
+    assert all((step.thought_facts, step.strict_format) == (None, None) for step in steps)
 
 
 def test_other_columns_under_our_version_are_refused(
@@ -142,7 +143,7 @@ def test_other_columns_under_our_version_are_refused(
     with monkeypatch.context() as patch:
         patch.setattr("forethought.rollouts.store.SCHEMA", pa.schema([("seed", pa.int64())]))
         write_shard(path, [])
-    with pytest.raises(StorageError, match="got other columns than schema version 3 has") as error:
+    with pytest.raises(StorageError, match="got other columns than schema version 4 has") as error:
         read_shard(path)
     assert_one_line(error, path)
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from forethought.rollouts.pictures import PictureEncoder
 from forethought.rollouts.store import read_earned, read_shard, read_shards, write_shard
 from forethought.types import (
+    Claim,
     Completion,
     Earned,
     EnvironmentFailure,
@@ -27,6 +28,7 @@ from forethought.types import (
     Prompt,
     Span,
     Step,
+    ThoughtFacts,
     Trajectory,
 )
 
@@ -81,6 +83,13 @@ ACTIONS = st.builds(
     action_span=SPANS,
     was_randomised=st.booleans(),
 )
+CLAIMS = st.lists(st.builds(Claim, TEXTS, st.none() | TEXTS, TEXTS), max_size=2).map(tuple)
+FACTS = st.builds(
+    ThoughtFacts,
+    perceived=CLAIMS,
+    inferred=CLAIMS,
+    concluded_actions=st.lists(TEXTS, max_size=2).map(tuple),
+)
 STEPS = st.builds(
     Step,
     prompt=PROMPTS,
@@ -94,6 +103,8 @@ STEPS = st.builds(
     state_key=TEXTS,
     duration_s=FLOATS,
     progress=st.none() | FLOATS,
+    thought_facts=st.none() | FACTS,
+    strict_format=st.none() | st.booleans(),
 )
 TRAJECTORIES = st.builds(
     Trajectory,

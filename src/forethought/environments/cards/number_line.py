@@ -10,11 +10,12 @@ from gymnasium import spaces
 
 from forethought.environments.cards.canvas import MAX_SIZE, MIN_SIZE
 from forethought.environments.cards.number_line_picture import number_line_picture
+from forethought.environments.cards.thoughts import number_line_facts
 from forethought.environments.contract import Advice, Ceiling, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.experts import EXPERTS, ExpertName, random_choice
 from forethought.environments.options import is_whole_number, require_option
-from forethought.types import Image, Measure, Observation
+from forethought.types import Image, Measure, Observation, ThoughtFacts
 
 ACTIONS = ("-", "+")
 PENALTY = -1.0
@@ -204,6 +205,11 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
                 ("target number", json.dumps(str(target))),
                 ("thoughts", json.dumps(f"{current} is {relation} {target}, so I choose {action}")),
             ),
+        )
+
+    def thought_facts(self, response: str) -> ThoughtFacts:
+        return number_line_facts(
+            response, current=self._position.current, target=self._shown_target
         )
 
     def success(self) -> bool:

@@ -1,0 +1,65 @@
+"""How many thoughts of some steps are true, name their action, and keep the form."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from forethought.types import Step
+
+
+class Count(NamedTuple):
+    """How many of how many."""
+
+    hits: int = 0
+    total: int = 0
+
+    @classmethod
+    def of(cls, flags: Iterable[bool]) -> "Count":
+        listed = list(flags)
+        return cls(sum(listed), len(listed))
+
+    def plus(self, other: "Count") -> "Count":
+        return Count(self.hits + other.hits, self.total + other.total)
+
+
+class ThoughtCounts(NamedTuple):
+    """One count per metric, under the metric's name. `docs/faithfulness.md` defines them."""
+
+    perception_accuracy: Count = Count()
+    """Claims about the observation that are true, of all that were made or had to be made."""
+    perceived_steps: Count = Count()
+    """Steps whose claims about the observation are all true, of those that have any."""
+    inference_accuracy: Count = Count()
+    """Claims that follow from the observation and are true; of all, in the same way."""
+    thought_action_consistency: Count = Count()
+    """Steps whose response names the action that its thought concludes, of all with thoughts."""
+    strict_format: Count = Count()
+    """Steps whose response has exactly the form that was asked for."""
+
+    def plus(self, other: "ThoughtCounts") -> "ThoughtCounts":
+        return ThoughtCounts(*(a.plus(b) for a, b in zip(self, other, strict=True)))
+
+
+def count_thoughts(steps: Iterable[Step]) -> ThoughtCounts:
+    """Counts over steps; a step that lacks facts, or a form, is in no count of them."""
+    listed = list(steps)
+    facts = [step.thought_facts for step in listed if step.thought_facts is not None]
+    return ThoughtCounts(
+        perception_accuracy=Count.of(claim.is_true for f in facts for claim in f.perceived),
+        perceived_steps=Count.of(
+            all(claim.is_true for claim in f.perceived) for f in facts if f.perceived
+        ),
+        inference_accuracy=Count.of(claim.is_true for f in facts for claim in f.inferred),
+        thought_action_consistency=Count.of(
+            is_consistent(step) for step in listed if step.thought_facts is not None
+        ),
+        strict_format=Count.of(
+            step.strict_format for step in listed if step.strict_format is not None
+        ),
+    )
+
+
+def is_consistent(step: Step) -> bool:
+    """Whether the response names, validly, the action that its thought concludes."""
+    facts = step.thought_facts
+    named = step.action.action if step.action.is_valid else None
+    return facts is not None and named in facts.concluded_actions
