@@ -24,6 +24,7 @@ SETTINGS = (
 
 ROOMS: dict[str, set[str]] = {
     "types": set(),
+    "value_checks": set(),
     "errors": set(),
     "durable": set(),
     "config_parts": {"errors"},
@@ -35,12 +36,15 @@ ROOMS: dict[str, set[str]] = {
     "config_archer": {"config_parts"},
     "config_api": {"config_parts"},
     "config_file": {*SETTINGS, "errors"},
-    "environments": {"types", "errors"},
+    "environments": {"types", "errors", "value_checks"},
     "losses": set(),
     "targets": {"types", "errors", "losses"},
     "prompts": {"types", *SETTINGS, "environments"},
     "policies": {"types", "errors", *SETTINGS, "losses"},
-    "rollouts": {"types", "errors", *SETTINGS, "durable", "environments", "prompts", "policies"},
+    "rollouts": {
+        *("types", "errors", "value_checks", *SETTINGS, "durable"),
+        *("environments", "prompts", "policies"),
+    },
     "runs": {"types", "errors", "durable"},
     "training": {
         *("types", "errors", *SETTINGS, "config_file", "environments"),
@@ -75,7 +79,7 @@ ROOMS: dict[str, set[str]] = {
 of them only these."""
 
 WITHOUT_TORCH = {
-    *("types", "errors", "durable", *SETTINGS, "config_file"),
+    *("types", "value_checks", "errors", "durable", *SETTINGS, "config_file"),
     *("environments", "prompts", "runs"),
 }
 """A world, a prompt or a run folder is read in milliseconds, and by those who have no torch."""

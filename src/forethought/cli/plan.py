@@ -112,12 +112,8 @@ def check(config: AnyConfig) -> None:
         return
     world, loaded = _outline(config)
     if loaded is not None:
-        environment = world.factory()
-        try:
-            messages = world.prompter.messages(environment.restart(0))
-            Encoder(loaded.model, loaded.processor).encode(messages)
-        finally:
-            environment.close()
+        messages = world.prompter.messages(world.first_observation(0))
+        Encoder(loaded.model, loaded.processor).encode(messages)
 
 
 def _outline(config: LanguageConfig) -> tuple[World, LoadedModel | None]:

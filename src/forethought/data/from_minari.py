@@ -84,7 +84,8 @@ def _trajectory(dataset_id: str, dataset: Any, episode: Any) -> Trajectory:
             _said(done, episode.actions, t),
             float(episode.rewards[t]),
             terminated=bool(episode.terminations[t]),
-            truncated=bool(episode.truncations[t]),
+            # Gymnasium's time limit may come at the step that ends the episode anyway.
+            truncated=bool(episode.truncations[t]) and not episode.terminations[t],
         )
         for t in range(len(episode.rewards))
     ]

@@ -17,7 +17,7 @@ from forethought.environments.check_values import (
     check_legal,
     check_observation,
     check_outcome,
-    check_transition,
+    checked_transition,
     require,
     require_same,
 )
@@ -118,7 +118,7 @@ def _play(environment: Environment, seed: int) -> Record:
         action = _choose(environment, moment, choices)
         transition = _act(environment, action)
         was, moment = moment, _look(environment, is_over=transition[1] or transition[2])
-        check_transition(transition)
+        checked_transition(transition)
         if environment.actions is not None and action not in environment.actions:
             require_same(
                 f"the state before the unknown action {action[:40]!r}",

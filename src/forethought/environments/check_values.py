@@ -7,6 +7,7 @@ import numpy as np
 
 from forethought.environments.contract import Advice, Environment, Transition
 from forethought.types import Measure, Observation
+from forethought.value_checks import ends_problem, image_problem, reward_problem, text_problem
 
 
 class EnvironmentCheckError(AssertionError):
@@ -21,6 +22,16 @@ def require(condition: bool, got: str, expected: str) -> None:
     """
     if not condition:
         raise EnvironmentCheckError(f"got {got} — expected {expected}")
+
+
+def refuse(problem: str | None) -> None:
+    """Reports a breach that is already said in words.
+
+    Raises:
+        EnvironmentCheckError: there is one.
+    """
+    if problem is not None:
+        raise EnvironmentCheckError(problem)
 
 
 def require_same(one: str, a: Observation, other: str, b: Observation) -> None:
@@ -57,30 +68,36 @@ def check_observation(observation: Observation) -> None:
     require(text is not None or image is not None, "neither text nor image", "at least one")
     require(text is None or type(text) is str, f"a text {text!r}", "a string or None")
     if image is not None:
-        require(
-            image.ndim == 3 and image.shape[2] == 3 and image.dtype == np.uint8,
-            f"an image of shape {image.shape}, {image.dtype}",
-            "[height, width, 3], uint8",
-        )
+        refuse(image_problem(image))
     for name in ("state_key", "goal", "task_type"):
         value = getattr(observation, name)
         require(type(value) is str and value != "", f"{name} {value!r}", "a string, not empty")
+        refuse(text_problem(name, value))
+    refuse(None if text is None else text_problem("text", text))
     admissible = observation.admissible_actions
+    if admissible is None:
+        return
     require(
-        admissible is None or all(type(action) is str for action in admissible),
+        all(type(action) is str for action in admissible),
         f"admissible_actions {admissible!r}",
         "a tuple of strings, or None",
     )
+    for action in admissible:
+        refuse(text_problem("admissible_actions", action))
 
 
 def check_outcome(success: bool, measures: tuple[Measure, ...]) -> None:
     """What a world says of an episode."""
     require(type(success) is bool, f"success {success!r}", "True or False")
     require(
-        all(type(name) is str and math.isfinite(value) for name, value in measures),
+        all(type(name) is str and _is_finite(value) for name, value in measures),
         f"measures {measures!r}",
         "names and finite numbers",
     )
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and math.isfinite(value)
 
 
 def check_legal(environment: Environment, legal: tuple[str, ...], is_over: bool) -> None:
@@ -102,12 +119,13 @@ def check_advice(advice: Advice, legal: tuple[str, ...]) -> None:
             ) from error
 
 
-def check_transition(transition: Transition) -> None:
-    """A finite reward, and at most one way to end."""
+def checked_transition(transition: Transition) -> Transition:
+    """A reward that can be learned from, as a Python number, and at most one way to end.
+
+    Raises:
+        EnvironmentCheckError: anything else.
+    """
     reward, terminated, truncated = transition
-    require(math.isfinite(reward), f"a reward of {reward}", "a finite number")
-    require(
-        type(terminated) is bool and type(truncated) is bool and not (terminated and truncated),
-        f"terminated {terminated!r} and truncated {truncated!r}",
-        "two booleans, not both True",
-    )
+    refuse(reward_problem(reward))
+    refuse(ends_problem(terminated, truncated))
+    return Transition(float(reward), terminated, truncated)

@@ -5,12 +5,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 
+from forethought.environments.check_values import (
+    check_observation,
+    check_outcome,
+    checked_transition,
+)
 from forethought.environments.contract import (
     Advice,
     Environment,
     Transition,
     WithThoughtFacts,
 )
+from forethought.environments.guard import SilenceError, in_one_line
 from forethought.types import EnvironmentFailure, Measure, Observation, ThoughtFacts
 
 Factory = Callable[[], Environment]
@@ -81,29 +87,44 @@ Answer = Reply | Failed
 
 
 class SlotHost:
-    """One instance, replaced by a fresh one whenever it raises an exception."""
+    """One instance, replaced by a fresh one whenever it raises an exception, be it `SystemExit`
+    or `KeyboardInterrupt`, or gives a value that nobody could learn from."""
 
     def __init__(self, factory: Factory, with_advice: bool) -> None:
         self._factory = factory
         self._with_advice = with_advice
         self._environment: Environment | None = factory()
         self.actions = self._environment.actions
+        self._seed: int | None = None
+        self._steps = 0
+
+    @property
+    def is_built(self) -> bool:
+        """Whether the next command finds an instance."""
+        return self._environment is not None
 
     def execute(self, slot: int, command: Command) -> Answer:
         started = perf_counter()
         try:
             if self._environment is None:
+                self._seed = None
                 self._environment = self._factory()
             return self._answer(self._environment, slot, command, started)
-        except Exception as error:
-            self.close()
-            return failed(slot, error)
+        except BaseException as error:
+            # What a person's Ctrl-C raised is raised once more by the guard around this.
+            return self.lose(slot, error)
+
+    def lose(self, slot: int, error: BaseException) -> "Failed":
+        """Gives up the instance, and says at which step of which episode."""
+        self.close()
+        where = "" if self._seed is None else f"seed {self._seed}, step {self._steps}: "
+        return failed(slot, error, where=where)
 
     def close(self) -> None:
         """Lets the instance go; what it raises on leaving concerns nobody."""
         environment, self._environment = self._environment, None
         if environment is not None:
-            with suppress(Exception):
+            with suppress(Exception, SystemExit, KeyboardInterrupt):
                 environment.close()
 
     def _answer(
@@ -113,19 +134,22 @@ class SlotHost:
         facts: ThoughtFacts | None = None
         match command:
             case Restart(seed):
-                observation = environment.restart(seed)
+                observation = self._restart(environment, seed)
             case Act(action, response):
                 facts = facts_in(environment, response)
-                transition = environment.act(action)
+                transition = self._act(environment, action)
                 observation = environment.observation()
             case Replay(seed, actions, response):
-                observation = environment.restart(seed)
+                observation = self._restart(environment, seed)
                 for index, action in enumerate(actions, start=1):
                     if index == len(actions):
                         facts = facts_in(environment, response)
-                    transition = environment.act(action)
+                    transition = self._act(environment, action)
                 if actions:
                     observation = environment.observation()
+        check_observation(observation)
+        success, measures = environment.success(), environment.measures()
+        check_outcome(success, measures)
         goes_on = transition is None or not (transition.terminated or transition.truncated)
         return Reply(
             slot=slot,
@@ -133,11 +157,19 @@ class SlotHost:
             transition=transition,
             legal_actions=environment.legal_actions(),
             advice=environment.expert() if self._with_advice and goes_on else None,
-            success=environment.success(),
-            measures=environment.measures(),
+            success=success,
+            measures=measures,
             duration_s=perf_counter() - started,
             thought_facts=facts,
         )
+
+    def _restart(self, environment: Environment, seed: int) -> Observation:
+        self._seed, self._steps = seed, 0
+        return environment.restart(seed)
+
+    def _act(self, environment: Environment, action: str) -> Transition:
+        self._steps += 1
+        return checked_transition(environment.act(action))
 
 
 def facts_in(environment: Environment, response: str | None) -> ThoughtFacts | None:
@@ -148,15 +180,18 @@ def facts_in(environment: Environment, response: str | None) -> ThoughtFacts | N
     return environment.thought_facts(response)
 
 
-def failed(slot: int, error: Exception) -> Failed:
-    """What came of a command when a world raised an exception."""
-    message = f"{type(error).__name__}: {error}".splitlines()[0]
-    return Failed(slot, failure_of(error), message)
+def failed(slot: int, error: BaseException, *, where: str = "") -> Failed:
+    """What came of a command when an environment raised an exception.
+
+    Args:
+        where: in its episode, as the beginning of the message.
+    """
+    return Failed(slot, failure_of(error), f"{where}{in_one_line(error)}")
 
 
-def failure_of(error: Exception) -> EnvironmentFailure:
+def failure_of(error: BaseException) -> EnvironmentFailure:
     """A world that waits for a program of its own says by `TimeoutError` that it hangs."""
-    is_silence = isinstance(error, TimeoutError)
+    is_silence = isinstance(error, TimeoutError | SilenceError)
     return EnvironmentFailure.TIMEOUT if is_silence else EnvironmentFailure.CRASH
 
 

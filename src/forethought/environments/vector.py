@@ -5,9 +5,12 @@ they are ready, so a caller keeps every instance busy however uneven their steps
 A crashed or hung environment is an answer too (`Failed`), never a reward of zero.
 """
 
+import weakref
+from contextlib import suppress
 from types import TracebackType
 from typing import Protocol, Self
 
+from forethought.environments.guard import TIMEOUT_S, Guard, SilenceError
 from forethought.environments.slots import (
     Act,
     Answer,
@@ -78,16 +81,32 @@ class Runner(Protocol):
 
 
 class InProcessRunner:
-    """Executes every command in this process, at once: for fast worlds, and to debug."""
+    """Executes every command in this process, at once: for fast worlds, and to debug.
 
-    def __init__(self, factory: Factory, slots: int, *, with_advice: bool = False) -> None:
+    While it is open it holds SIGALRM, by which a silent environment is interrupted, if it was
+    made in the main thread and nobody else uses that signal. See `guard.py`.
+    """
+
+    def __init__(
+        self,
+        factory: Factory,
+        slots: int,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        with_advice: bool = False,
+    ) -> None:
         """Builds all instances.
 
         Args:
+            timeout_s: what one restart or one action may take, seconds; a replay may take as
+                much for each of its actions.
             with_advice: every reply also holds the expert's advice.
         """
         self._ledger = Ledger(slots)
         self._hosts = [SlotHost(factory, with_advice) for _ in range(slots)]
+        self._guard = Guard(timeout_s)
+        self._guard.open()
+        weakref.finalize(self, self._guard.close)
 
     @property
     def slots(self) -> int:
@@ -98,8 +117,14 @@ class InProcessRunner:
         return self._hosts[0].actions
 
     def send(self, slot: int, command: Command) -> None:
-        order = self._ledger.accept(slot, command)
-        self._ledger.settle(self._hosts[slot].execute(slot, order))
+        order, host = self._ledger.accept(slot, command), self._hosts[slot]
+        actions = len(order.actions) if isinstance(order, Replay) else 0
+        try:
+            with self._guard.command(actions=actions, builds=not host.is_built):
+                answer = host.execute(slot, order)
+        except SilenceError as silence:  # Also while it was being closed.
+            answer = host.lose(slot, silence)
+        self._ledger.settle(answer)
 
     def receive(self) -> list[Answer]:
         self._ledger.require_business()
@@ -107,7 +132,9 @@ class InProcessRunner:
 
     def close(self) -> None:
         for host in self._hosts:
-            host.close()
+            with suppress(SilenceError), self._guard.command():
+                host.close()
+        self._guard.close()
 
     def __enter__(self) -> Self:
         return self

@@ -50,7 +50,7 @@ def serve(
     threading.Thread(target=_read, args=(connection, orders), daemon=True).start()
     try:
         hosts = {slot: SlotHost(factory, with_advice) for slot in slots}
-    except Exception as error:
+    except BaseException as error:
         known = error if isinstance(error, ForethoughtError) else None
         connection.send(CannotStart(known, traceback.format_exc()))
         return

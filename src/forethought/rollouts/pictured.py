@@ -30,11 +30,7 @@ def open_pictured_world(
         ForethoughtError: as `open_world`.
     """
     world = open_world(config, PromptConfig(), default_image_size=default_image_size)
-    sample = world.factory()
-    try:
-        observation = sample.restart(0)
-    finally:
-        sample.close()
+    observation = world.first_observation(0)
     if world.actions is None or observation.image is None:
         lacks = "its actions are open text" if world.actions is None else "it has no picture"
         raise ConfigError(

@@ -7,12 +7,18 @@ from time import perf_counter
 import numpy as np
 
 from forethought.config_parts import AnswerFormat
+from forethought.environments.check_values import (
+    check_observation,
+    check_outcome,
+    checked_transition,
+)
 from forethought.environments.contract import (
     Advice,
     DataPlayer,
     Environment,
     WithDataPolicy,
 )
+from forethought.environments.guard import TIMEOUT_S, Guard
 from forethought.environments.slots import Factory, Failed, facts_in, failed
 from forethought.errors import EnvironmentUnusableError
 from forethought.prompts.answers import parse_answer, write_answer
@@ -24,6 +30,7 @@ from forethought.types import (
     Completion,
     EnvironmentFailure,
     FinishReason,
+    Measure,
     Observation,
     Prompt,
     Step,
@@ -99,21 +106,28 @@ def play(
     prompter: Prompter,
     answer: Answer,
     seeds: Iterable[int],
+    *,
+    timeout_s: float = TIMEOUT_S,
 ) -> Iterator[Trajectory]:
     """Plays whole episodes, one after the other.
 
-    When the world raises an exception, a fresh instance gets one try at the same place, by
-    repeating the answers. Then the episode is a failure without steps, and the next one begins.
+    When the world raises an exception, is silent, or gives a value that nobody could learn from,
+    a fresh instance gets one try at the same place, by repeating the answers. Then the episode is
+    a failure without steps, and the next one begins.
 
     Args:
         environment: what builds the world; or an instance, which begins anew in place of a
             fresh one.
+        timeout_s: what one call of the world may take, seconds.
 
     Raises:
         EnvironmentUnusableError: the world failed in `MAX_FAILURES` episodes in a row, and in
             one more.
     """
-    host, told, failures = _Host(environment), with_history(prompter), 0
+    told, failures = with_history(prompter), 0
+    guard = Guard(timeout_s)
+    host = _Host(environment, guard)
+    guard.open()
     try:
         for seed in seeds:
             said: list[str] = []
@@ -133,12 +147,14 @@ def play(
                 yield outcome
     finally:
         host.close()
+        guard.close()
 
 
 class _Host:
-    """The instance that is played on."""
+    """The instance that is played on, and its guard."""
 
-    def __init__(self, environment: Environment | Factory) -> None:
+    def __init__(self, environment: Environment | Factory, guard: Guard) -> None:
+        self._guard = guard
         self._factory = environment if callable(environment) else None
         self._environment = environment() if callable(environment) else environment
 
@@ -153,24 +169,32 @@ class _Host:
         """Lets go of what was built here; what it raises on leaving concerns nobody."""
         if self._factory is not None and self._environment is not None:
             environment, self._environment = self._environment, None
-            with suppress(Exception):
+            with suppress(Exception, _EnvironmentError), self.executing():
                 environment.close()
 
+    @contextmanager
+    def executing(self, *, builds: bool = False) -> Generator[None]:
+        """Code of the world's own in this block: what it raises is its failure.
 
-class _WorldError(Exception):
+        Raises:
+            _EnvironmentError: it failed.
+            BaseException: a person asked the process to end.
+        """
+        try:
+            with self._guard.command(builds=builds):
+                yield
+        except BaseException as error:
+            if self._guard.interrupt is not None:
+                raise
+            raise _EnvironmentError(error) from error
+
+
+class _EnvironmentError(Exception):
     """What a world raised. All other exceptions are bugs, and pass through."""
 
-    def __init__(self, cause: Exception) -> None:
-        super().__init__(str(cause))
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__(type(cause).__name__)
         self.cause = cause
-
-
-@contextmanager
-def _in_the_world() -> Generator[None]:
-    try:
-        yield
-    except Exception as error:
-        raise _WorldError(error) from error
 
 
 def _attempt(
@@ -182,17 +206,18 @@ def _attempt(
     said: list[str],
 ) -> Trajectory | Failed:
     try:
-        with _in_the_world():
+        with host.executing(builds=True):
             environment = host.environment()
-        return _episode(environment_id, environment, prompter, answer, seed, said)
-    except _WorldError as error:
+        return _episode(environment_id, environment, host, prompter, answer, seed, said)
+    except _EnvironmentError as error:
         host.close()
-        return failed(0, error.cause)
+        return failed(0, error.cause, where=f"seed {seed}: ")
 
 
 def _episode(
     environment_id: str,
     environment: Environment,
+    host: _Host,
     prompter: HistoryPrompter,
     answer: Answer,
     seed: int,
@@ -202,22 +227,24 @@ def _episode(
     Args:
         said: the answers so far, which are repeated before others are asked for; those are added.
     """
-    with _in_the_world():
+    with host.executing():
         observation = environment.restart(seed)
+        check_observation(observation)
     steps: list[Step] = []
     past: list[Past] = []
     while not steps or not (steps[-1].terminated or steps[-1].truncated):
         if len(said) == len(steps):
-            with _in_the_world():
+            with host.executing():
                 said.append(answer(environment, observation))
-        step = _step(environment, prompter, observation, past, said[len(steps)])
+        step = _step(environment, host, prompter, observation, past, said[len(steps)])
         steps.append(step)
         choices = observation.admissible_actions or environment.actions
         past.append(behind(observation, step.action.action, choices))
-        with _in_the_world():
+        with host.executing():
             observation = environment.observation()
-    with _in_the_world():
-        success, measures = environment.success(), environment.measures()
+            check_observation(observation)
+    with host.executing():
+        success, measures = _outcome(environment)
     return Trajectory(
         environment_id=environment_id,
         seed=seed,
@@ -228,6 +255,12 @@ def _episode(
         success=success,
         measures=measures,
     )
+
+
+def _outcome(environment: Environment) -> tuple[bool, tuple[Measure, ...]]:
+    success, measures = environment.success(), environment.measures()
+    check_outcome(success, measures)
+    return success, measures
 
 
 def _given_up(environment_id: str, seed: int, failure: EnvironmentFailure) -> Trajectory:
@@ -246,6 +279,7 @@ def _given_up(environment_id: str, seed: int, failure: EnvironmentFailure) -> Tr
 
 def _step(
     environment: Environment,
+    host: _Host,
     prompter: HistoryPrompter,
     observation: Observation,
     past: Sequence[Past],
@@ -255,10 +289,10 @@ def _step(
     action = parse_answer(completion, observation.admissible_actions or environment.actions)
     fields = prompter.response_fields
     started = perf_counter()
-    with _in_the_world():
+    with host.executing():
         facts = facts_in(environment, text if asks_for_thoughts(fields) else None)
-        transition = environment.act(action.action)
-        measures = environment.measures()
+        transition = checked_transition(environment.act(action.action))
+        _, measures = _outcome(environment)
     return Step(
         prompt=Prompt(prompter.messages(observation, past), ()),
         completion=completion,

@@ -6,16 +6,16 @@ from functools import partial
 
 from forethought.config_parts import EnvironmentConfig, PromptConfig
 from forethought.environments import find_environment, make_environment
+from forethought.environments.check_values import EnvironmentCheckError, check_observation
 from forethought.environments.contract import Ceiling, Environment, WithHeldOutEpisodes
+from forethought.environments.guard import TIMEOUT_S, one_look
 from forethought.environments.vector import InProcessRunner, Runner, SubprocessRunner
-from forethought.errors import ConfigError
+from forethought.errors import ConfigError, EnvironmentUnusableError
 from forethought.prompts.choice import find_memory, make_prompter
 from forethought.prompts.contract import Memory, Prompter
 from forethought.prompts.history import HistoryPrompter
 from forethought.prompts.wanted import WantedPrompter
-
-TIMEOUT_S = 60.0
-"""A worker process that is silent for so long is replaced and its episode retried."""
+from forethought.types import Observation
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,27 @@ class World:
     def runner(self, slots: int, workers: int) -> Runner:
         """Hosts `slots` instances, in this process or in `workers` others."""
         if workers == 0:
-            return InProcessRunner(self.factory, slots)
+            return InProcessRunner(self.factory, slots, timeout_s=TIMEOUT_S)
         return SubprocessRunner(self.factory, slots, workers=workers, timeout_s=TIMEOUT_S)
+
+    def first_observation(self, seed: int) -> Observation:
+        """What a fresh instance shows at the beginning of an episode.
+
+        Raises:
+            EnvironmentUnusableError: it is silent, would end the process, or shows what no
+                agent could be shown.
+        """
+        with one_look(self.id):
+            environment = self.factory()
+            try:
+                observation = environment.restart(seed)
+            finally:
+                environment.close()
+        try:
+            check_observation(observation)
+        except EnvironmentCheckError as error:
+            raise EnvironmentUnusableError(f"{self.id}: seed {seed}, step 0: {error}") from None
+        return observation
 
 
 def open_world(
@@ -61,7 +80,8 @@ def open_world(
     if size is not None:
         options["image_size"] = size
     factory = partial(make_environment, name, **options)
-    sample = factory()
+    with one_look(name):
+        sample = factory()
     try:
         wording = make_prompter(
             name, sample.actions, answer_format=prompt.format, wording=prompt.wording

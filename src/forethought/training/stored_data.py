@@ -43,11 +43,7 @@ def unlike(config: LanguageConfig, world: World) -> str | None:
     first = _first(Path(data))
     if first.first_step > 0:
         return None
-    environment = world.factory()
-    try:
-        (*_, shown) = world.prompter.messages(environment.restart(first.seed))
-    finally:
-        environment.close()
+    (*_, shown) = world.prompter.messages(world.first_observation(first.seed))
     (*_, stored) = first.steps[0].prompt.messages
     if shown.text == stored.text:
         return None
@@ -89,11 +85,7 @@ def _require_equal_pictures(data: str, world: World) -> None:
     stored = next((picture for picture in pictures if picture is not None), None)
     if stored is None:
         return
-    environment = world.factory()
-    try:
-        seen = environment.restart(0).image
-    finally:
-        environment.close()
+    seen = world.first_observation(0).image
     if seen is not None and seen.shape != stored.shape:
         height, width, _ = seen.shape
         raise ConfigError(

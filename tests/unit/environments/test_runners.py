@@ -89,7 +89,7 @@ def test_replay_leads_to_the_state_and_gives_the_last_transition(runner: Runner)
 def test_an_exception_is_an_answer_and_the_slot_gets_a_fresh_instance(runner: Runner) -> None:
     ask(runner, 0, Restart(1))
     answer = ask(runner, 0, Act("raise"))
-    assert answer == Failed(0, EnvironmentFailure.CRASH, "ValueError: as asked")
+    assert answer == Failed(0, EnvironmentFailure.CRASH, "seed 1, step 1: ValueError: as asked")
     with pytest.raises(RuntimeError, match="no episode"):
         runner.send(0, Act("add"))
     assert reply(ask(runner, 0, Replay(1, ("add",)))).observation.state_key == "2"

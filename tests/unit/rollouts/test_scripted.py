@@ -1,5 +1,6 @@
 """Episodes without a model: what a world cannot play to its end is lost, and counted."""
 
+import signal
 from typing import ClassVar
 
 import pytest
@@ -110,7 +111,7 @@ def test_too_many_in_a_row_are_the_end() -> None:
     world.crashes = (0, 1, 2, 3)
     with pytest.raises(
         EnvironmentUnusableError,
-        match=r"4 episodes in a row could not .* crash: EnvironmentUnusableError: it has ended$",
+        match=r"4 episodes in a row .* crash: seed 3: EnvironmentUnusableError: it has ended$",
     ):
         played(world, 4)
 
@@ -154,7 +155,7 @@ def test_an_instance_that_cannot_be_built_again_counts_as_well(frail: type[Frail
 
 def test_what_is_said_of_the_last_failure_is_one_line(frail: type[FrailStairs]) -> None:
     frail.failing = dict.fromkeys(range(8), 1)
-    with pytest.raises(EnvironmentUnusableError, match=r"crash: OSError: no such device$"):
+    with pytest.raises(EnvironmentUnusableError, match=r"crash: seed 3: OSError: no such device$"):
         climbed(frail, 9)
 
 
@@ -168,7 +169,8 @@ def test_a_bug_of_ours_and_ctrl_c_are_no_failures() -> None:
     world = FrailBandit()
 
     def interrupted(seed: int) -> Observation:
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+        raise AssertionError
 
     world.restart = interrupted
     with pytest.raises(KeyboardInterrupt):

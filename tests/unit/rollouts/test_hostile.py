@@ -1,0 +1,115 @@
+"""What an environment gives is looked at before anybody learns from it, whoever plays."""
+
+import math
+
+import pytest
+
+from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.environments.vector import InProcessRunner
+from forethought.errors import EnvironmentUnusableError
+from forethought.prompts.plain import PlainPrompter
+from forethought.rollouts.collector import AnswerSettings, Collector
+from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.seeding import Split
+from forethought.rollouts.world import open_world
+from forethought.types import EnvironmentFailure, Trajectory
+from tests.unit.environments.hostile_world import HOSTILE, HostileWorld
+from tests.unit.rollouts.dice import Dice
+
+PROMPTER = PlainPrompter(HostileWorld.actions, "action_only")
+CRASH, TIMEOUT = EnvironmentFailure.CRASH, EnvironmentFailure.TIMEOUT
+
+each_trouble = pytest.mark.parametrize(
+    ("trouble", "failure"),
+    [*((name, CRASH) for name in (*HOSTILE, "exit", "interrupt")), ("hang", TIMEOUT)],
+)
+
+
+def assert_sound(trajectory: Trajectory) -> None:
+    assert trajectory.steps
+    assert all(math.isfinite(step.reward) for step in trajectory.steps)
+
+
+@each_trouble
+def test_an_expert_or_random_policy_loses_the_episode_alone(
+    trouble: str, failure: EnvironmentFailure
+) -> None:
+    """As `collect` and the rows of `evaluate` beside the policy play."""
+
+    def hostile() -> HostileWorld:
+        return HostileWorld(trouble)
+
+    played = list(
+        play("Count", hostile, PROMPTER, expert_answer("action_only"), range(4), timeout_s=0.2)
+    )
+    assert [trajectory.failure for trajectory in played] == [None, failure, None, failure]
+    for sound, lost in zip(played[::2], played[1::2], strict=True):
+        assert_sound(sound)
+        assert lost.steps == ()
+
+
+@each_trouble
+def test_a_policy_loses_the_episode_alone(trouble: str, failure: EnvironmentFailure) -> None:
+    """As `evaluate` and training play."""
+    with InProcessRunner(HostileWorld, 2, timeout_s=0.2) as runner:
+        collector = Collector(
+            environment_id="Count",
+            runner=runner,
+            policy=Dice({"end": 0.3, "add": 0.6, trouble: 0.1}),
+            prompter=PROMPTER,
+            settings=AnswerSettings(8, 1.0, "penalise"),
+            split=Split.TRAINING,
+            run_seed=0,
+        )
+        played = collector.collect_episodes(range(12)).trajectories
+    assert {trajectory.failure for trajectory in played} == {None, failure}
+    for trajectory in played:
+        if trajectory.failure is None:
+            assert_sound(trajectory)
+        else:
+            assert trajectory.steps == ()
+
+
+def test_where_every_episode_is_lost_the_last_one_is_named() -> None:
+    """With its seed and step."""
+    with InProcessRunner(HostileWorld, 1) as runner:
+        collector = Collector(
+            environment_id="Count",
+            runner=runner,
+            policy=Dice({"nan": 1.0}),
+            prompter=PROMPTER,
+            settings=AnswerSettings(8, 1.0, "penalise"),
+            split=Split.TRAINING,
+            run_seed=0,
+        )
+        with pytest.raises(
+            EnvironmentUnusableError, match=r"crash: seed \d+, step 1: .*: reward is nan — expected"
+        ):
+            collector.collect_episodes(range(12))
+
+
+class ShowsHalf(HostileWorld):
+    """At once."""
+
+    def restart(self, seed: int):  # type: ignore[no-untyped-def]
+        super().restart(seed)
+        self._last = "half surrogate"
+        return self.observation()
+
+
+class LeavesAtOnce(HostileWorld):
+    def __init__(self) -> None:
+        raise SystemExit(0)
+
+
+def test_what_is_seen_first_is_looked_at_as_well() -> None:
+    here = "tests.unit.rollouts.test_hostile"
+    world = open_world(
+        EnvironmentConfig(f"{here}:ShowsHalf"), PromptConfig(), default_image_size=None
+    )
+    with pytest.raises(EnvironmentUnusableError, match=r"seed 7, step 0: text holds '\\ud800'"):
+        world.first_observation(7)
+    with pytest.raises(EnvironmentUnusableError, match=r"LeavesAtOnce: SystemExit: 0$"):
+        open_world(
+            EnvironmentConfig(f"{here}:LeavesAtOnce"), PromptConfig(), default_image_size=None
+        )
