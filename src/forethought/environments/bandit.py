@@ -11,7 +11,8 @@ from forethought.environments.contract import Advice, Ceiling, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.experts import EXPERTS, ExpertName, random_choice
 from forethought.environments.options import is_whole_number, require_option
-from forethought.types import Measure, Observation
+from forethought.environments.responses import concluded, last_match, read_field
+from forethought.types import Claim, Measure, Observation, ThoughtFacts
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -105,6 +106,15 @@ class Bandit(gymnasium.Env[str, np.int64]):
             action = random_choice(self._actions, self.np_random, self._episode.steps)
         thought = f"the right answer is {self._answer}, so I choose {action}"
         return Advice(action, (("thoughts", json.dumps(thought)),))
+
+    def thought_facts(self, response: str) -> ThoughtFacts:
+        thoughts = read_field(response, "thoughts")
+        claimed = last_match(r"right answer is ([a-z])\b", thoughts)
+        return ThoughtFacts(
+            perceived=(Claim("right answer", claimed, self._answer),),
+            inferred=(),
+            concluded_actions=concluded(r"I choose ([a-z])\b", thoughts),
+        )
 
     def success(self) -> bool:
         return self._given == self._answer

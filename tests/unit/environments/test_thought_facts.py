@@ -5,13 +5,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forethought.environments import make_environment
-from forethought.environments.cards.thoughts import number_line_facts
+from forethought.environments.bandit import Bandit
+from forethought.environments.cards.deck import Card
+from forethought.environments.cards.ez_points import ez_points_rules
+from forethought.environments.cards.formula_game import FormulaGame, FormulaRules
+from forethought.environments.cards.formula_thoughts import formula_facts
+from forethought.environments.cards.points24 import points24_rules
+from forethought.environments.cards.thoughts import blackjack_facts, number_line_facts
 from forethought.environments.contract import Environment, WithThoughtFacts
 from forethought.environments.responses import read_field
 from forethought.prompts.answers import write_answer
-from forethought.types import ThoughtFacts
+from forethought.types import Claim, ThoughtFacts
 
-OFFERED = [("NumberLine", {"image_size": 48})]
+OFFERED: list[tuple[str, dict[str, object]]] = [
+    ("NumberLine", {"image_size": 48}),
+    ("NumberLine", {"image_size": 48, "expert": "random_choice"}),
+    ("EZPoints", {"image_size": 48}),
+    ("EZPoints", {"image_size": 48, "expert": "random_choice"}),
+    ("EZPoints", {"image_size": 48, "rules": "reference"}),
+    ("Points24", {"image_size": 48}),
+    ("Points24", {"image_size": 48, "expert": "search"}),
+    ("Blackjack", {"image_size": 48}),
+    ("Blackjack", {"image_size": 48, "expert": "random_choice"}),
+    ("Bandit", {"arms": 26}),
+    ("Bandit", {"expert": "random_choice"}),
+]
 """Environments that offer facts, with options."""
 
 
@@ -124,3 +142,110 @@ def test_what_a_number_line_thought_leaves_out_is_not_true() -> None:
 def test_the_last_choice_of_a_thought_is_its_conclusion() -> None:
     thoughts = '"thoughts": "I choose +, no, I choose -"'
     assert number_line_facts(thoughts, current=1, target=0).concluded_actions == ("-",)
+
+
+# EZPoints and Points24
+
+
+def formula_game(cards: tuple[int, ...], typed: str, *, rules: FormulaRules) -> FormulaGame:
+    game = FormulaGame(rules)
+    game.begin(tuple(Card(points, 0) for points in cards), cards)
+    for token in typed:
+        game.act(token)
+    return game
+
+
+def formula_response(cards: str, formula: str, thoughts: str) -> str:
+    return f'{{"cards": {cards}, "formula": "{formula}", "thoughts": "{thoughts}", "action": "5"}}'
+
+
+@pytest.mark.parametrize(
+    ("thoughts", "ending"),
+    [
+        pytest.param("'7+' is incomplete, since '7+5=12', I append '5'", True, id="right"),
+        pytest.param("'7+' is incomplete, since '7+4=12', I append '5'", False, id="other cards"),
+        pytest.param("'7+' is incomplete, since '5+7=12', I append '5'", False, id="begun before"),
+        pytest.param("'7+' is incomplete, since '7*5=12', I append '5'", False, id="begun else"),
+        pytest.param("'7+' is incomplete, since '7+5+=12', I append '5'", False, id="no formula"),
+        pytest.param("'7+' is incomplete, since '7+x=12', I append '5'", False, id="no numbers"),
+        pytest.param("12 cannot be reached from '7+', so I append '5'", False, id="it can"),
+    ],
+)
+def test_how_a_formula_can_end(thoughts: str, ending: bool) -> None:
+    game = formula_game((7, 5), "7+", rules=ez_points_rules("paper"))
+    facts = formula_facts(formula_response("[7,5]", "7+", thoughts), game)
+    assert [claim.is_true for claim in facts.perceived] == [True, True]
+    assert facts.inferred[-1].is_true is ending
+    assert facts.concluded_actions == ("5",)
+
+
+def test_what_is_misread_is_named_beside_what_is_there() -> None:
+    game = formula_game((7, 5), "7", rules=ez_points_rules("paper"))
+    facts = formula_facts(formula_response("[7, 6]", "7+", ""), game)
+    assert facts.perceived == (Claim("cards", "[7, 6]", "[7, 5]"), Claim("formula", "7+", "7"))
+    assert not facts.inferred[0].is_true
+
+
+def test_whether_a_formula_is_complete() -> None:
+    for typed, true in (("7+", "incomplete"), ("7+5", "complete")):
+        game = formula_game((7, 5), typed, rules=ez_points_rules("paper"))
+        for claimed in ("complete", "incomplete"):
+            said = f"'{typed}' is {claimed}, since '7+5=12', I append '='"
+            [condition, _] = formula_facts(formula_response("[]", "", said), game).inferred
+            assert condition.is_true == (claimed == true)
+
+
+def test_where_the_target_cannot_be_reached() -> None:
+    game = formula_game((7, 5), "7*", rules=ez_points_rules("paper"))
+    said = "12 cannot be reached from '7*', so I append '='"
+    assert formula_facts(formula_response("[]", "", said), game).inferred[-1].is_true
+    claims_more = "'7*' is incomplete, since '7*5=12', I append '5'"
+    ending = formula_facts(formula_response("[]", "", claims_more), game).inferred[-1]
+    assert ending == Claim("ending", "7*5=12", "7*5=35")
+
+
+def test_each_operation_is_worked_out_again() -> None:
+    game = formula_game((2, 9, 3, 5), "", rules=points24_rules("paper", faces_as_ten=True))
+    said = "2*9+3+5: 2*9=18, 18+3=21, 21+5=27; 2+9*3-5: 9*3=27, 2+27=29, 29-5=24; so, I append '2'"
+    facts = formula_facts(formula_response("[2, 9, 3, 5]", "", said), game)
+    false = [claim for claim in facts.inferred if not claim.is_true]
+    assert len(facts.inferred) == 7
+    assert false == [Claim("operation", "21+5=27", "21+5=26")]
+    parts = "1-3/4: 3/4=3/4, 1-3/4=1/4, 1/4*(-8)=-2, 1/0=4; nothing, I append '='"
+    facts = formula_facts(formula_response("[]", "", parts), game)
+    assert [claim.is_true for claim in facts.inferred] == [False, True, True, True, False]
+
+
+# Blackjack
+
+
+def test_a_blackjack_thought() -> None:
+    thoughts = "I have A, 5: soft 17 points and the dealer shows 9, I choose hit"
+    facts = blackjack_facts(
+        f'"thoughts": "{thoughts}", "action": "stand"',
+        cards="A, 5",
+        points="soft 16",
+        dealer="10",
+        actions=("stand", "hit"),
+    )
+    assert claims(facts) == [
+        ("cards", "A, 5", True),
+        ("dealer's card", "9", False),
+        ("points", "soft 17", False),
+    ]
+    assert facts.concluded_actions == ("hit",)
+
+
+# Bandit
+
+
+def test_a_bandit_thought() -> None:
+    bandit = Bandit()
+    bandit.restart(0)
+    right = bandit.expert().action
+    wrong = "a" if right != "a" else "b"
+    for read in (right, wrong):
+        said = f'{{"thoughts": "the right answer is {read}, so I choose c", "action": "d"}}'
+        facts = bandit.thought_facts(said)
+        assert claims(facts) == [("right answer", read, read == right)]
+        assert facts.concluded_actions == ("c",)

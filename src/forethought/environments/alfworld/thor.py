@@ -26,11 +26,12 @@ from forethought.environments.alfworld.notes import NOTHING_HAPPENS, Exchange, N
 from forethought.environments.alfworld.progress import CONDITIONS
 from forethought.environments.alfworld.rewards import Purse, Reward
 from forethought.environments.alfworld.tasks import SPLITS, Split
+from forethought.environments.alfworld.thoughts import alfworld_facts
 from forethought.environments.contract import Advice, Ceiling, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.options import is_whole_number, require_option
 from forethought.errors import MissingDependencyError
-from forethought.types import Image, Measure, Observation
+from forethought.types import Image, Measure, Observation, ThoughtFacts
 
 FRAME_SIZE = 300
 
@@ -170,6 +171,11 @@ class ThorWorld(gymnasium.Env[Image, str]):
     def expert(self) -> Advice:
         self._episode.require_open()
         return advise(self._game.goal, self._notes, self._commands)
+
+    def thought_facts(self, response: str) -> ThoughtFacts:
+        return alfworld_facts(
+            response, goal=self._game.goal, notes=self._notes, commands=self._commands
+        )
 
     def success(self) -> bool:
         return self._won

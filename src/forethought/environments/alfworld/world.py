@@ -27,10 +27,11 @@ from forethought.environments.alfworld.progress import (
 from forethought.environments.alfworld.rewards import Purse, Reward
 from forethought.environments.alfworld.sources import GameSource, open_games
 from forethought.environments.alfworld.tasks import SPLITS, Split
+from forethought.environments.alfworld.thoughts import alfworld_facts
 from forethought.environments.contract import Advice, Ceiling, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.options import is_flag, is_whole_number, require_option
-from forethought.types import Image, Measure, Observation
+from forethought.types import Image, Measure, Observation, ThoughtFacts
 
 SplitOption = Literal["by_seed", "train", "valid_seen", "valid_unseen"]
 View = Literal["text", "picture", "both"]
@@ -232,6 +233,11 @@ class ALFWorld(gymnasium.Env[str, str]):
     def expert(self) -> Advice:
         self._episode.require_open()
         return advise(self._game.goal, self._notes, self._engine.commands, scans=self._expert_scans)
+
+    def thought_facts(self, response: str) -> ThoughtFacts:
+        return alfworld_facts(
+            response, goal=self._game.goal, notes=self._notes, commands=self._engine.commands
+        )
 
     def success(self) -> bool:
         return self._engine.won

@@ -18,11 +18,12 @@ from forethought.environments.cards.dynamic_programming import (
     best_choice,
     game_chances,
 )
+from forethought.environments.cards.thoughts import blackjack_facts
 from forethought.environments.contract import Advice, Ceiling, DataPlayer, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.experts import EXPERTS, ExpertName, random_choice
 from forethought.environments.options import is_flag, is_whole_number, require_option
-from forethought.types import Image, Measure, Observation
+from forethought.types import Image, Measure, Observation, ThoughtFacts
 
 ACTIONS = ("stand", "hit")
 PENALTY = -1.0
@@ -189,14 +190,21 @@ class Blackjack(gymnasium.Env[Image, np.int64]):
         return answer
 
     def _thinking(self, action: str) -> Advice:
-        hand, shown = hand_of(self._player), self._dealer[0]
-        points = f"soft {hand.total}" if hand.is_soft else str(hand.total)
-        cards = ", ".join(_points(card) for card in self._player)
+        cards, points, dealer = self._in_words()
         thought = (
-            f"I have {cards}: {points} points and the dealer shows {_points(shown)}, "
-            f"I choose {action}"
+            f"I have {cards}: {points} points and the dealer shows {dealer}, I choose {action}"
         )
         return Advice(action, (("thoughts", json.dumps(thought)),))
+
+    def _in_words(self) -> tuple[str, str, str]:
+        """The player's cards, what they are worth, and the dealer's first card."""
+        hand = hand_of(self._player)
+        points = f"soft {hand.total}" if hand.is_soft else str(hand.total)
+        return ", ".join(map(_points, self._player)), points, _points(self._dealer[0])
+
+    def thought_facts(self, response: str) -> ThoughtFacts:
+        cards, points, dealer = self._in_words()
+        return blackjack_facts(response, cards=cards, points=points, dealer=dealer, actions=ACTIONS)
 
     def success(self) -> bool:
         return self._episode.total_reward > 0

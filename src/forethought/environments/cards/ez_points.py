@@ -15,10 +15,11 @@ from forethought.environments.cards.formula_game import (
     paying_formulas,
 )
 from forethought.environments.cards.formula_picture import formula_picture
+from forethought.environments.cards.formula_thoughts import formula_facts
 from forethought.environments.contract import Advice, Ceiling, Transition
 from forethought.environments.experts import EXPERTS, ExpertName, random_choice
 from forethought.environments.options import is_whole_number, require_option
-from forethought.types import Image, Measure, Observation
+from forethought.types import Image, Measure, Observation, ThoughtFacts
 
 TARGET = 12
 FORMULA_LINES = 1
@@ -163,6 +164,9 @@ class EZPoints(gymnasium.Env[FormulaObservation, np.int64]):
         episode.require_open()
         chosen = random_choice(self.legal_actions(), self.np_random, episode.steps)
         return self._game.expert(chosen)
+
+    def thought_facts(self, response: str) -> ThoughtFacts:
+        return formula_facts(response, self._game)
 
     def success(self) -> bool:
         return self._game.episode.total_reward > 0

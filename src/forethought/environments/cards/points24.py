@@ -19,10 +19,11 @@ from forethought.environments.cards.formula_game import (
     paying_formulas,
 )
 from forethought.environments.cards.formula_picture import formula_picture
+from forethought.environments.cards.formula_thoughts import formula_facts
 from forethought.environments.cards.solver import Cards, is_solvable
 from forethought.environments.contract import Advice, Ceiling, Transition
 from forethought.environments.options import is_flag, is_whole_number, require_option
-from forethought.types import Image, Measure, Observation
+from forethought.types import Image, Measure, Observation, ThoughtFacts
 
 TARGET = 24
 CARD_COUNT = 4
@@ -221,6 +222,9 @@ class Points24(gymnasium.Env[FormulaObservation, np.int64]):
 
     def expert(self) -> Advice:
         return self._game.expert()
+
+    def thought_facts(self, response: str) -> ThoughtFacts:
+        return formula_facts(response, self._game)
 
     def success(self) -> bool:
         return self._game.episode.total_reward > 0

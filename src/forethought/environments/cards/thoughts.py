@@ -30,3 +30,23 @@ def number_line_facts(response: str, *, current: int, target: int) -> ThoughtFac
         ),
         concluded_actions=concluded(r"I choose ([-+])", thoughts),
     )
+
+
+def blackjack_facts(
+    response: str, *, cards: str, points: str, dealer: str, actions: tuple[str, ...]
+) -> ThoughtFacts:
+    """Both hands and what the player's is worth: "I have A, 5: soft 16 points and the dealer
+    shows 9, I choose hit".
+
+    Args:
+        cards, points, dealer: as the expert writes them.
+    """
+    thoughts = read_field(response, "thoughts")
+    return ThoughtFacts(
+        perceived=(
+            Claim("cards", last_match(r"I have ([A\d, ]+):", thoughts), cards),
+            Claim("dealer's card", last_match(r"dealer shows (A|\d+)", thoughts), dealer),
+        ),
+        inferred=(Claim("points", last_match(r": ((?:soft )?\d+) points", thoughts), points),),
+        concluded_actions=concluded(rf"I choose ({'|'.join(actions)})\b", thoughts),
+    )
