@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
+from jinja2 import nodes
 from transformers.utils.chat_template_utils import (
     _cached_compile_jinja_template,  # pyright: ignore[reportPrivateUsage]
 )
@@ -77,7 +78,7 @@ class ChatTemplate:
             PolicyError: it writes no user message, however that is given.
         """
         self._tokens = dict(tokens)
-        self._compiled = _compile(source)
+        self._compiled, self.words = _compile(source)
         self.facts = _facts(self, prefers_parts)
 
     def render(self, messages: Sequence[Message]) -> str:
@@ -120,12 +121,16 @@ def _one_line(error: Exception) -> str:
     return text if len(text) <= 300 else text[:299] + "…"
 
 
-def _compile(source: str) -> Any:
+def _compile(source: str) -> tuple[Any, str]:
+    """The template, and all texts that it holds, a null character between them."""
     # The library's sandbox with its filters and tags. Of its own, so that the day can be set.
     environment: Any = _cached_compile_jinja_template("").environment  # pyright: ignore
     environment.globals["strftime_now"] = DATE.strftime
     try:
-        return environment.from_string(source)
+        tree = environment.parse(source)
+        texts = [node.data for node in tree.find_all(nodes.TemplateData)]
+        values = [node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)]
+        return environment.from_string(tree), "\0".join([*texts, *values])
     except Exception as error:
         raise PolicyError(
             f"the model's chat template cannot be read: {_one_line(error)} — correct "

@@ -1,7 +1,7 @@
 """Messages to token ids and image tensors, by the model's own processor."""
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -12,6 +12,7 @@ from transformers.processing_utils import ProcessorMixin
 
 from forethought.errors import PolicyError
 from forethought.policies.chat_template import ChatTemplate
+from forethought.policies.control_tokens import ControlTokens
 from forethought.policies.detokenise import DetokenisedText, detokenise
 from forethought.policies.limits import limits_of
 from forethought.policies.token_texts import TokenTexts
@@ -53,6 +54,9 @@ class Encoder:
         self.stop_ids = _stop_ids(model, self.tokenizer)
         self.pad_id = _harmless_pad_id(self.tokenizer, self.image_token_id)
         accepted = inspect.signature(model.forward).parameters
+        self.control_tokens = ControlTokens(
+            self.tokenizer, self.template.words, [*self.stop_ids, *self.placeholder_ids]
+        )
         self._image_inputs = tuple(name for name in IMAGE_INPUT_NAMES if name in accepted)
         self._ids_of_layout: dict[tuple[object, ...], tuple[int, ...]] = {}
         self._token_texts: TokenTexts | None = None
@@ -61,11 +65,12 @@ class Encoder:
     def encode(self, messages: Sequence[Message]) -> Prompt:
         """Applies the chat template and expands image placeholders.
 
-        A placeholder that stands in the text itself (a web page may say `<image>`) is
-        broken by a space, lest it be taken for a picture.
+        Control tokens and placeholders that stand in the text itself (a web page may say
+        `<image>`) are read as text.
 
         Raises:
-            PolicyError: an image for a model that reads none.
+            PolicyError: an image for a model that reads none; a conversation that the template
+                refuses.
         """
         images = [message.image for message in messages if message.image is not None]
         if images and not self.reads_images:
@@ -84,33 +89,38 @@ class Encoder:
         return Prompt(tuple(messages), self._ids_of_layout[layout])
 
     def _render(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        text = self.template.render([replace(m, text=self._plain(m.text)) for m in messages])
-        images = [message.image for message in messages if message.image is not None]
-        # As the library's own `apply_chat_template`: a text-only tokenizer adds nothing to what
-        # the template wrote; a processor opens the text unless the template did.
-        opening = self.tokenizer.bos_token
-        if not self.reads_images:
-            encoded: Any = self.tokenizer(text, add_special_tokens=False)
-        else:
-            is_open = isinstance(opening, str) and text.startswith(opening)
-            settings = {"add_special_tokens": False} if is_open else {}
-            read: Any = self.processor
-            encoded = read(text=text, images=[images] if images else None, **settings)
-        ids = encoded["input_ids"]
-        return tuple(ids[0] if ids and isinstance(ids[0], list) else ids)
+        def encode(change: Callable[[str], str], is_marked: bool) -> tuple[int, ...]:
+            changed = [replace(message, text=change(message.text)) for message in messages]
+            return self._tokenise(self.template.render(changed), changed, is_marked)
 
-    def _plain(self, text: str) -> str:
-        for placeholder in self.tokenizer.convert_ids_to_tokens(self.placeholder_ids):
-            text = text.replace(placeholder, f"{placeholder[0]} {placeholder[1:]}")
-        return text
+        return self.control_tokens.encode([message.text for message in messages], encode)
+
+    def _tokenise(self, text: str, messages: Sequence[Message], is_marked: bool) -> tuple[int, ...]:
+        """Ids of a prompt as the library's own `apply_chat_template` makes them.
+
+        A text-only tokenizer adds nothing to what the template wrote; a processor opens the text
+        with the token that opens texts, unless the template did.
+        """
+        images = [message.image for message in messages if message.image is not None]
+        marked = {"sanitize_control_tokens": True} if is_marked else {}
+        read: Any = self.processor
+        if not self.reads_images:
+            encoded = read(text, add_special_tokens=False, **marked)
+            return _ids(encoded)
+        opening = self.tokenizer.bos_token
+        is_open = isinstance(opening, str) and text.startswith(opening)
+        settings = {"add_special_tokens": False} if is_open or is_marked else {}
+        encoded = read(text=text, images=[images] if images else None, **settings, **marked)
+        # The library marks no text that it opens itself.
+        before = () if is_open or not is_marked else _ids(self.tokenizer(""))
+        return (*before, *_ids(encoded))
 
     def tokenise_answer(self, text: str) -> tuple[int, ...]:
         """Ids of an answer written by an expert, the stop token included.
 
         Only for text that no model sampled: sampled ids are never rebuilt from text.
         """
-        ids = self.tokenizer.encode(text, add_special_tokens=False)
-        return (*ids, self.stop_ids[0])
+        return (*self.control_tokens.encode_text(text), self.stop_ids[0])
 
     def detokenise(self, token_ids: Sequence[int]) -> DetokenisedText:
         """Text and per-token offsets of sampled ids, special tokens left out."""
@@ -142,6 +152,11 @@ class Encoder:
         image_processor: Any = self.processor.image_processor  # pyright: ignore[reportAttributeAccessIssue]
         encoded = image_processor(images=list(images), return_tensors="pt")
         return {name: encoded[name] for name in self._image_inputs if name in encoded}
+
+
+def _ids(encoded: Any) -> tuple[int, ...]:
+    ids = encoded["input_ids"]
+    return tuple(ids[0] if ids and isinstance(ids[0], list) else ids)
 
 
 def _tokenizer_of(processor: ProcessorMixin | PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:

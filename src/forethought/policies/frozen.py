@@ -11,7 +11,7 @@ from torch.nn import functional
 from transformers import AutoImageProcessor, AutoModel
 
 from forethought.errors import PolicyError
-from forethought.policies.loading import load_pretrained
+from forethought.policies.loading import NO_CODE, load_pretrained
 from forethought.types import Image
 
 _AT_A_TIME = 256
@@ -65,8 +65,9 @@ def load_frozen(folder: Path, pooling: Pooling) -> FrozenFeatures:
     # The image processors' Pillow backend must be asked for by name.
     has_torchvision = importlib.util.find_spec("torchvision") is not None
     backend = {} if has_torchvision else {"backend": "pil"}
-    processor = AutoImageProcessor.from_pretrained(str(folder), **backend)
-    return FrozenFeatures(AutoModel.from_pretrained(str(folder)), processor, pooling)
+    processor = AutoImageProcessor.from_pretrained(str(folder), **backend, **NO_CODE)
+    tower = AutoModel.from_pretrained(str(folder), use_safetensors=True, **NO_CODE)
+    return FrozenFeatures(tower, processor, pooling)
 
 
 class Source(NamedTuple):

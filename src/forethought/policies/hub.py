@@ -1,5 +1,7 @@
 """Whether a model can be fetched, asked once and before anything is fetched."""
 
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 
 from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
@@ -32,15 +34,32 @@ def require_source(source: str) -> None:
         get_hf_file_metadata(hf_hub_url(source, CONFIG), timeout=TIMEOUT_S)
     except Exception as error:  # Of a client whose connection errors have no common public class.
         raise PolicyError(
-            f"model {source!r} is neither a folder here nor a model that can be fetched from the "
-            f'hub ({_reason(error)}) — pass a folder, a hub id, a run folder, or "tiny"'
+            f"model {source!r} does not exist here{_suggestion(Path(source))}, and is no model "
+            f"that can be fetched from the hub ({_reason(error)}) — pass a run folder, a model's "
+            'folder, a hub id (owner/name), or "tiny"'
         ) from error
+
+
+def _suggestion(path: Path) -> str:
+    """What lies here under a similar name."""
+    if path.is_file():
+        return " (it is a file: expected a folder)"
+    parent = path.parent
+    while not parent.is_dir():
+        path, parent = parent, parent.parent
+    try:
+        # A folder of ten thousand downloads is no place to look around in.
+        names = [entry.name for entry in islice(parent.iterdir(), 10000) if entry.is_dir()]
+    except OSError:
+        return ""
+    close = get_close_matches(path.name, names, n=2, cutoff=0.6)
+    return f" (did you mean {' or '.join(str(parent / name) for name in close)}?)" if close else ""
 
 
 def _reason(error: Exception) -> str:
     match error:
         case HFValidationError():
-            return "it is not spelt like one"
+            return "it is not spelled like one"
         case GatedRepoError():
             return "its owner admits those who ask on its page: ask there, then `hf auth login`"
         case RepositoryNotFoundError():

@@ -27,9 +27,15 @@ from forethought.errors import PolicyError
 from forethought.policies.hub import require_source
 from forethought.policies.lora import load_lora, outline_lora
 
+PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 ADAPTER_CONFIG = "adapter_config.json"
 BEHAVIOUR = "behaviour"
 """Folder of π_φ inside the model of a run that learns values beside it."""
+
+
+NO_CODE: Any = {"trust_remote_code": False}
+"""For every `from_pretrained`: without it, the library asks on the terminal whether to run the
+Python that a model's folder holds, and any answer from a pipe will do."""
 
 
 class LoadedModel(NamedTuple):
@@ -59,10 +65,13 @@ def load_pretrained(source: str, *, dtype: torch.dtype = torch.float32) -> Loade
     with _errors_explained(source):
         found = _find(source)
         # Scaled-dot-product attention takes the decode loop's masks; flash-attention does not.
+        require_safetensors(found.base)
         model: PreTrainedModel = found.kind.from_pretrained(
-            found.base, dtype=dtype, attn_implementation="sdpa"
+            found.base, dtype=dtype, attn_implementation="sdpa", use_safetensors=True, **NO_CODE
         )
         # The adapters then sit inside the model, which keeps its own class and methods.
+        if found.has_adapter:
+            require_safetensors(found.source)
         adapter = load_lora(model, found.source) if found.has_adapter else None
         return LoadedModel(model, found.processor, adapter)
 
@@ -101,33 +110,44 @@ def _find(source: str) -> _Found:
     source = str(behaviour) if behaviour.is_dir() else source
     adapter = Path(source) / ADAPTER_CONFIG
     has_adapter = adapter.exists()
-    base = json.loads(adapter.read_text())["base_model_name_or_path"] if has_adapter else source
+    base = _base_of(adapter) if has_adapter else source
     try:
         require_source(base)
     except PolicyError as error:
         if not has_adapter:
             raise
         raise PolicyError(f"{source} holds adapters without their base: {error}") from error
-    config = AutoConfig.from_pretrained(base)
+    config = AutoConfig.from_pretrained(base, **NO_CODE)
     sees = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
     kind = AutoModelForImageTextToText if sees else AutoModelForCausalLM
     processor = _load_processor(source if Path(source).exists() else base, config, sees)
     return _Found(source, base, has_adapter, config, kind, processor)
 
 
+def _base_of(adapter: Path) -> str:
+    """The model that adapters belong to."""
+    settings: dict[str, Any] = json.loads(adapter.read_text())
+    if settings.get("megatron_config") is not None:
+        raise PolicyError(
+            f"{adapter}: megatron_config names a module that would be imported, which is never "
+            "done — remove it, or choose other adapters"
+        )
+    return str(settings["base_model_name_or_path"])
+
+
 def _load_processor(
     source: str, config: Any, sees: bool
 ) -> ProcessorMixin | PreTrainedTokenizerBase:
     if not sees:
-        tokenizer = AutoTokenizer.from_pretrained(source)
+        tokenizer = AutoTokenizer.from_pretrained(source, **NO_CODE)
         assert isinstance(tokenizer, PreTrainedTokenizerBase)
         return tokenizer
     if importlib.util.find_spec("torchvision") is not None:
-        processor = AutoProcessor.from_pretrained(source)
+        processor = AutoProcessor.from_pretrained(source, **NO_CODE)
     else:
         # The image processors' Pillow backend must then be asked for by name.
         kind = _without_video(PROCESSOR_MAPPING[type(config)])
-        processor = kind.from_pretrained(source, backend="pil")
+        processor = kind.from_pretrained(source, backend="pil", **NO_CODE)
     assert isinstance(processor, ProcessorMixin)
     return processor
 
@@ -152,4 +172,27 @@ def _errors_explained(source: str) -> Generator[None]:
 
 def _explain(source: str, error: Exception) -> str:
     first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    if "trust_remote_code" in str(error) or "contains custom code" in str(error):
+        return (
+            f"model {source}: would have to run Python from its own folder (auto_map), which is "
+            "never done — choose a model whose architecture is part of transformers"
+        )
     return f"model {source}: cannot be loaded: {first_line}"
+
+
+def require_safetensors(source: str) -> None:
+    """Refuses a folder whose weights are pickled: reading them would run what they hold.
+
+    Raises:
+        PolicyError: naming a file, and how to convert it.
+    """
+    folder = Path(source)
+    if not folder.is_dir() or any(folder.glob("*.safetensors")):
+        return
+    pickled = sorted(path.name for kind in PICKLED for path in folder.glob(kind))
+    if pickled:
+        raise PolicyError(
+            f"model {source}: its weights are pickled ({pickled[0]}), and reading them could run "
+            "code — if you trust them, write them as safetensors: load the folder with "
+            "transformers and call save_pretrained"
+        )

@@ -84,8 +84,26 @@ def test_a_placeholder_in_the_text_is_text(seeing_policy: HuggingFacePolicy) -> 
         unsaid = seeing_policy.prompt([Message("user", "a b", shown)])
         ids = [prompt.token_ids for prompt in (said, unsaid)]
         assert ids[0].count(placeholder_id) == ids[1].count(placeholder_id)
-        spoken = f"a {placeholder[0]} {placeholder[1:]} b"
-        assert spoken in tokenizer.decode(list(ids[0]))
+        assert f"a {placeholder} b" in tokenizer.decode(list(ids[0]))
+
+
+def test_control_tokens_in_the_text_are_text(policy: HuggingFacePolicy) -> None:
+    """Whatever an environment says, it closes no turn, and what it said can be read back."""
+    encoder, tokenizer = policy.encoder, policy.encoder.tokenizer
+    control_ids = {index for index, word in tokenizer.added_tokens_decoder.items() if word.special}
+    assert control_ids - {tokenizer.unk_token_id} <= encoder.control_tokens.ids
+
+    def controls(text: str) -> list[int]:
+        image = picture(np.random.default_rng(0)) if encoder.reads_images else None
+        turns = [Message("user", text, image), Message("assistant", text), Message("user", text)]
+        ids = encoder.encode(turns).token_ids
+        assert tokenizer.decode(list(ids)).count(text) == 3
+        assert tokenizer.decode(list(encoder.tokenise_answer(text)[:-1])) == text
+        return [token for token in ids if token in control_ids]
+
+    harmless = controls("move right")
+    for word in tokenizer.convert_ids_to_tokens(sorted(control_ids)):
+        assert controls(f"{word}move {word}{word} right\n{word}") == harmless
 
 
 def test_loading_is_silent(seeing_checkpoint: Checkpoint, caplog: pytest.LogCaptureFixture) -> None:

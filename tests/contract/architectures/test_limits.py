@@ -227,7 +227,7 @@ def unknown_architecture(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        pytest.param(shutil.rmtree, "neither a folder here", id="no such folder"),
+        pytest.param(shutil.rmtree, "does not exist here", id="no such folder"),
         pytest.param(no_config, "cannot be loaded", id="no config"),
         pytest.param(no_weights, "cannot be loaded", id="weights overwritten"),
         pytest.param(unknown_architecture, "cannot be loaded", id="unknown architecture"),

@@ -135,7 +135,7 @@ def test_the_command_serves_until_it_is_interrupted(sft_run: Path) -> None:
     ("words", "line"),
     [
         ("serve", "RUN is missing"),
-        ("serve nowhere", "model 'nowhere' is neither a folder here nor a model"),
+        ("serve nowhere", "model 'nowhere' does not exist here"),
         ("serve api:m", "api:m is served already"),
         ("serve x --port 70000", "port is 70000 — expected 0 to 65535"),
         ("serve x --timeout-s 0", "timeout_s is 0.0 — expected above 0"),

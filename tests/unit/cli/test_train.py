@@ -222,7 +222,7 @@ def test_what_is_no_run_cannot_be_resumed(
         ("--environment.id no_such:World", "environment 'no_such:World': there is no module no_"),
         ("--environment.options moon=full", "NumberLine has no option moon='full' — it has: rul"),
         ("--environment.options moon", "environment.options is 'moon' — expected name=value"),
-        ("--model no-such/model", "model 'no-such/model' is neither a folder here nor a model th"),
+        ("--model no-such/model", "model 'no-such/model' does not exist here"),
         ("--optimizer.learning-rat 3", "unknown flag --optimizer.learning-rat — did you mean --op"),
         (
             "--optimizer.learning-rate 3",

@@ -45,8 +45,8 @@ def refusal(source: str) -> str:
     with pytest.raises(PolicyError) as error:
         require_source(source)
     line = str(error.value)
-    start = f"model {source!r} is neither a folder here nor a model that can be fetched from the "
-    end = ' — pass a folder, a hub id, a run folder, or "tiny"'
+    start = f"model {source!r} does not exist here, and is no model that can be fetched from the "
+    end = ' — pass a run folder, a model\'s folder, a hub id (owner/name), or "tiny"'
     assert line.startswith(start + "hub (")
     assert line.endswith(")" + end)
     return line.removeprefix(start + "hub (").removesuffix(")" + end)
@@ -87,8 +87,8 @@ def test_what_is_here_needs_no_hub(hub: list[str], tmp_path: Path) -> None:
     assert hub == []
 
 
-def test_a_misspelt_path_is_not_asked_for(hub: list[str]) -> None:
-    assert refusal("/runs/sft") == "it is not spelt like one"
+def test_a_misspelt_path_is_not_asked_for(hub: list[str], tmp_path: Path) -> None:
+    assert refusal(str(tmp_path / "runs" / "sft")) == "it is not spelled like one"
     assert hub == []
 
 
@@ -103,3 +103,27 @@ def test_offline_nobody_is_asked(hub: list[str], monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert refusal("some/model") == "HF_HUB_OFFLINE is set, and it is not in the cache"
     assert hub == []
+
+
+@pytest.mark.parametrize(
+    ("source", "suggestion"),
+    [
+        ("runs/qickstart", " (did you mean runs/quickstart?)"),
+        ("runs/qickstart/checkpoints/step_10", " (did you mean runs/quickstart?)"),
+        ("run/quickstart", " (did you mean runs?)"),
+        ("runs/ppo", ""),
+        ("runs/quickstart/report.html", " (it is a file: expected a folder)"),
+    ],
+)
+def test_a_mistyped_run_is_told_from_a_missing_network(
+    source: str, suggestion: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "quickstart").mkdir(parents=True)
+    (tmp_path / "runs" / "quickstart" / "report.html").write_text("")
+    with pytest.raises(PolicyError) as error:
+        require_source(source)
+    start = f"model {source!r} does not exist here{suggestion}, and is no model that can be fetched"
+    assert str(error.value).startswith(start)
+    assert "\n" not in str(error.value)
