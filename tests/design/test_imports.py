@@ -26,6 +26,7 @@ ROOMS: dict[str, set[str]] = {
     "types": set(),
     "value_checks": set(),
     "errors": set(),
+    "visible": set(),
     "durable": set(),
     "config_parts": {"errors"},
     "config": {"errors", "config_parts"},
@@ -40,7 +41,7 @@ ROOMS: dict[str, set[str]] = {
     "losses": set(),
     "targets": {"types", "errors", "losses"},
     "prompts": {"types", *SETTINGS, "environments"},
-    "policies": {"types", "errors", *SETTINGS, "losses"},
+    "policies": {"types", "errors", "visible", *SETTINGS, "losses"},
     "rollouts": {
         *("types", "errors", "value_checks", *SETTINGS, "durable"),
         *("environments", "prompts", "policies"),
@@ -54,13 +55,13 @@ ROOMS: dict[str, set[str]] = {
         *("types", "errors", *SETTINGS),
         *("environments", "prompts", "policies", "rollouts"),
     },
-    "serving": {"types", "errors", *SETTINGS, "policies"},
+    "serving": {"types", "errors", "visible", *SETTINGS, "policies"},
     "data": {
         *("types", "errors", "durable", *SETTINGS),
         *("targets", "prompts", "policies", "rollouts", "evaluation"),
     },
     "reports": {
-        *("types", "errors", *SETTINGS, "config_file"),
+        *("types", "errors", "visible", *SETTINGS, "config_file"),
         *("environments", "rollouts", "runs", "evaluation", "data"),
     },
     "bench": {
@@ -69,7 +70,16 @@ ROOMS: dict[str, set[str]] = {
     },
     "studies": {"errors", *SETTINGS, "config_file", "runs", "evaluation", "reports"},
     "cli": {
-        *("types", "errors", *SETTINGS, "config_file", "environments", "targets", "policies"),
+        *(
+            "types",
+            "errors",
+            "visible",
+            *SETTINGS,
+            "config_file",
+            "environments",
+            "targets",
+            "policies",
+        ),
         *("rollouts", "runs", "training", "evaluation", "serving", "data"),
         *("reports", "bench", "studies"),
     },
@@ -79,7 +89,7 @@ ROOMS: dict[str, set[str]] = {
 of them only these."""
 
 WITHOUT_TORCH = {
-    *("types", "value_checks", "errors", "durable", *SETTINGS, "config_file"),
+    *("types", "value_checks", "errors", "visible", "durable", *SETTINGS, "config_file"),
     *("environments", "prompts", "runs"),
 }
 """A world, a prompt or a run folder is read in milliseconds, and by those who have no torch."""

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from forethought.policies.acting import ActingPolicy
 
 
+_BYTES_PER_TOKEN = 16
+"""Text has three to six bytes per token in any language, with any usual tokenizer."""
+_MOST_PROMPT_BYTES = 2**20
+"""For models that name no longest sequence."""
+
+
 @dataclass(frozen=True)
 class Serve:
     """Which policy is served, where, and what clients may ask of it."""
@@ -53,7 +59,8 @@ class Serve:
     """Size of a request, pictures included."""
 
     timeout_s: float = 120.0
-    """Time for an answer (504 behind it), and for a request to come in."""
+    """Time for a request, from its headers to its answer: 408 where it does not come whole in
+    that time, 504 where there is no answer yet. The headers have 10 seconds at most."""
 
     seed: int = 0
     """Of sampled answers whose requests name none."""
@@ -93,6 +100,7 @@ def serve(settings: Serve) -> None:
         request_bytes=settings.request_mib * 2**20,
         concurrency=settings.concurrency,
         timeout_s=settings.timeout_s,
+        prompt_bytes=prompt_bytes(policy),
         max_new_tokens=settings.max_new_tokens,
     )
     with serving(engine, model=name, host=settings.host, port=settings.port, limits=limits) as url:
@@ -101,6 +109,13 @@ def serve(settings: Serve) -> None:
         how = _played_as(source, policy.preferred_image_size, settings.max_new_tokens)
         print(f"try: OPENAI_BASE_URL={url} forethought evaluate {player} {how}", file=sys.stderr)
         engine.wait()
+
+
+def prompt_bytes(policy: "ActingPolicy") -> int:
+    """How much text a prompt may have before its tokens are counted."""
+    limits = policy.limits
+    longest = limits.positions or limits.context
+    return _MOST_PROMPT_BYTES if longest is None else longest * _BYTES_PER_TOKEN
 
 
 def _played_as(source: Source, picture_size: int | None, limit: int) -> str:

@@ -11,6 +11,7 @@ from forethought.policies.batching import Example, build_batch
 from forethought.policies.contract import GenerationRequest, GenerationResult
 from forethought.policies.decoding import DecodeLoop
 from forethought.policies.encoding import Encoder
+from forethought.policies.limits import Limits
 from forethought.policies.loading import LoadedModel, load_pretrained
 from forethought.types import Message, Prompt
 
@@ -62,6 +63,11 @@ class HuggingFacePolicy:
             raise RuntimeError(f"{self._loop.pending} requests are unanswered")
         self._version += 1
         self._loop = None
+
+    @property
+    def limits(self) -> Limits:
+        """How long a sequence it can read."""
+        return self.encoder.limits
 
     def prompt(self, messages: Sequence[Message]) -> Prompt:
         return self.encoder.encode(messages)

@@ -11,6 +11,7 @@ from forethought.policies.actor_critic import ActorCritic
 from forethought.policies.contract import GenerationRequest, GenerationResult
 from forethought.policies.decoding import DecodeLoop
 from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.limits import Limits
 from forethought.types import Message, Prompt
 
 ActingT = TypeVar("ActingT")
@@ -98,6 +99,11 @@ class WeightedPolicy(Generic[ActingT]):
         if self._loop is not None and self._loop.pending:
             raise RuntimeError(f"{self._loop.pending} requests are unanswered")
         self._acting, self._loop = acting, None
+
+    @property
+    def limits(self) -> Limits:
+        """How long a sequence it can read."""
+        return self.behaviour.limits
 
     def prompt(self, messages: Sequence[Message]) -> Prompt:
         return self.behaviour.prompt(messages)

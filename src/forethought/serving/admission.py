@@ -1,9 +1,9 @@
 """Who is answered: the right host, model and length, as long as there is room and time."""
 
+import asyncio
 import ipaddress
 import threading
 import time
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,15 +21,25 @@ class Limits:
     concurrency: int
     """Requests that are being answered or wait for it; more are sent away with 429."""
     timeout_s: float
-    """From the last byte of a request to its answer, and from its first byte to the last."""
+    """From the end of a request's headers to its answer, its body included."""
+    prompt_bytes: int
+    """UTF-8 bytes of a prompt's text, `MESSAGE_BYTES` more for each message. Longer ones fit
+    into no model, and their tokens are never counted: that alone can take half a minute."""
     max_new_tokens: int
     """Longest answer, and the length of those for which no other is asked."""
+
+
+MESSAGE_BYTES = 16
+"""What a message counts for itself: its role takes tokens, too."""
+_SHOWN = 500
+"""Characters of an error; what a client named may be as long as its request."""
 
 
 class Refusal(Exception):  # noqa: N818 - it is what is sent, not what went wrong here
     """A request that gets an error for an answer."""
 
     def __init__(self, status: int, message: str, kind: str = "invalid_request_error") -> None:
+        message = message if len(message) <= _SHOWN else f"{message[:_SHOWN]}…"
         super().__init__(message)
         self.status = status
         self.body = write_error(message, kind=kind)
@@ -66,8 +76,11 @@ class Admission:
         if self._is_local and not _is_loopback(host.strip("[]")):
             raise Refusal(403, "Host is not this machine's own — ask 127.0.0.1 or localhost")
 
-    def answer(self, body: bytes) -> Answered:
+    async def answer(self, body: bytes, deadline_s: float) -> Answered:
         """Reads a request, once there is room for it, and waits for the answer.
+
+        Args:
+            deadline_s: in the loop's time.
 
         Raises:
             Refusal: no room, no request, an unknown model, a request that is too long, no time.
@@ -77,14 +90,15 @@ class Admission:
             message = f"{self.limits.concurrency} requests are being answered — try again"
             raise Refusal(429, message, "rate_limit_error")
         try:
-            request = self._read(body)
+            # In another thread: pictures take a while, and others want to be heard meanwhile.
+            request = await asyncio.to_thread(self._read, body)
             answer = self._engine.ask(request, max_new_tokens=self._length_of(request))
         except BaseException:
             self._room.release()
             raise
         # Room is there when the engine is done with it, not when the client has gone.
         answer.add_done_callback(lambda _: self._room.release())
-        return Answered(request, self._wait(answer))
+        return Answered(request, await self._wait(asyncio.wrap_future(answer), deadline_s))
 
     def _read(self, body: bytes) -> ChatRequest:
         try:
@@ -93,6 +107,14 @@ class Admission:
             raise Refusal(400, str(error)) from None
         if request.model != self.model:
             raise Refusal(404, f"model {request.model!r} is not served — known: {self.model}")
+        texts = (len(message.text.encode()) for message in request.messages)
+        size, most = sum(texts) + MESSAGE_BYTES * len(request.messages), self.limits.prompt_bytes
+        if size > most:
+            raise Refusal(
+                400,
+                f"the prompt has {size:,} bytes of text — expected {most:,} at most, since "
+                "this model reads no more; shorten it",
+            )
         return request
 
     def _length_of(self, request: ChatRequest) -> int:
@@ -102,11 +124,11 @@ class Admission:
             raise Refusal(400, f"max_tokens is {wanted} — expected {longest} at most")
         return wanted
 
-    def _wait(self, answer: "Future[ChatAnswer]") -> ChatAnswer:
+    async def _wait(self, answer: asyncio.Future[ChatAnswer], deadline_s: float) -> ChatAnswer:
         try:
-            return answer.result(self.limits.timeout_s)
+            async with asyncio.timeout_at(deadline_s):
+                return await answer  # One that is cancelled before its turn is never begun.
         except TimeoutError:
-            answer.cancel()
             message = f"no answer within {self.limits.timeout_s:g} s — try again"
             raise Refusal(504, message, "server_error") from None
         except PolicyError as error:

@@ -59,7 +59,7 @@ class Engine:
         self._lock = threading.Lock()
         self._has_ended = False
         self._failure: Exception | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread = threading.Thread(target=self._run, name="forethought-engine", daemon=True)
         self._thread.start()
 
     def ask(self, request: ChatRequest, *, max_new_tokens: int) -> "Future[ChatAnswer]":

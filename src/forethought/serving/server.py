@@ -1,23 +1,31 @@
-"""The HTTP server: `POST /v1/chat/completions` and `GET /v1/models`, with limits on everything."""
+"""The HTTP server: uvicorn in a thread, with `Application` and `Guard`."""
 
 import socket
-import sys
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
-from http.server import ThreadingHTTPServer
-from typing import Any
+from typing import Any, cast
+
+import uvicorn
 
 from forethought.errors import PolicyError
 from forethought.serving.admission import Admission, Limits
-from forethought.serving.connection import Connection
+from forethought.serving.application import Application
 from forethought.serving.engine import Engine
+from forethought.serving.guard import Guard
+
+_BACKLOG = 128
+_KEEP_ALIVE_S = 5
+"""How long a connection may be silent between two requests."""
+_GRACE_S = 3
+"""For the last answers to go out when the server ends."""
 
 
 @contextmanager
 def serving(engine: Engine, *, model: str, host: str, port: int, limits: Limits) -> Generator[str]:
-    """Serves until the block ends.
+    """Serves until the block ends, and then stops the engine.
 
     Args:
         model: the name under which clients ask for it.
@@ -28,50 +36,53 @@ def serving(engine: Engine, *, model: str, host: str, port: int, limits: Limits)
         The base address, `http://…/v1`.
 
     Raises:
-        PolicyError: the port is taken, or the address is not this machine's; the engine is
-            stopped.
+        PolicyError: the port is taken, or the address is not this machine's.
     """
-    admission = Admission(engine, model=model, host=host, limits=limits)
-    most = 4 * limits.concurrency + 16
     try:
-        server = _HttpServer((host, port), partial(Connection, admission), most=most)
-    except OSError as error:
-        engine.stop()
-        raise PolicyError(f"{host}:{port}: cannot listen: {error.strerror or error}") from error
-    thread = threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True)
-    thread.start()
-    shown = f"[{host}]" if ":" in host else host
-    try:
-        yield f"http://{shown}:{server.server_port}/v1"
+        admission = Admission(engine, model=model, host=host, limits=limits)
+        with _listening(host, port) as listener:
+            server = _server(admission, limits)
+            thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+            thread.start()
+            shown = f"[{host}]" if ":" in host else host
+            try:
+                while not server.started and thread.is_alive():
+                    time.sleep(0.01)
+                yield f"http://{shown}:{listener.getsockname()[1]}/v1"
+            finally:
+                engine.stop()  # First: whoever waits for an answer is told that none will come.
+                server.should_exit = True
+                thread.join()
     finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        engine.stop()
 
 
-class _HttpServer(ThreadingHTTPServer):
-    """The standard library's, which is made to be derived from, with a limit of connections."""
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        # What Python says repeats the address; what the system says does not.
+        text = str(error.strerror or error).partition(" (while attempting")[0]
+        raise PolicyError(f"{host}:{port}: cannot listen: {text}") from error
 
-    daemon_threads = True
-    request_queue_size = 128
 
-    def __init__(self, address: tuple[str, int], handler: Any, *, most: int) -> None:
-        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        self._connections = threading.BoundedSemaphore(most)
-        super().__init__(address, handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        if self._connections.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._connections.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        if not isinstance(sys.exception(), OSError):
-            super().handle_error(request, client_address)  # A bug. OSError: the client has gone.
+def _server(admission: Admission, limits: Limits) -> uvicorn.Server:
+    guard = partial(Guard, most=4 * limits.concurrency + 16, timeout_s=limits.timeout_s)
+    config = uvicorn.Config(
+        cast(Any, Application(admission)),
+        interface="asgi3",
+        http=cast(Any, guard),
+        loop="asyncio",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",  # `Application` says what was asked, and what went wrong.
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=_GRACE_S,
+    )
+    return uvicorn.Server(config)

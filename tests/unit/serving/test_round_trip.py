@@ -16,7 +16,9 @@ from forethought.serving.server import serving
 from forethought.types import Completion, Message
 
 WORDS = ["move", "current", "number", "to", "target", "answer", "thoughts", "smaller", "so"]
-LIMITS = Limits(request_bytes=2**20, concurrency=64, timeout_s=60.0, max_new_tokens=12)
+LIMITS = Limits(
+    request_bytes=2**20, concurrency=64, timeout_s=60.0, prompt_bytes=2**20, max_new_tokens=12
+)
 
 
 @pytest.fixture(scope="module")

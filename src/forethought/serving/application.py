@@ -1,0 +1,228 @@
+"""What a request gets: the ASGI application, which the HTTP server calls once per request."""
+
+import asyncio
+import sys
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from forethought.policies.chat_protocol import (
+    Envelope,
+    write_answer,
+    write_error,
+    write_events,
+    write_models,
+)
+from forethought.serving.admission import Admission, Refusal
+from forethought.visible import visible
+
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+_CHAT, _MODELS = "/v1/chat/completions", "/v1/models"
+_METHODS = {_CHAT: "POST", _MODELS: "GET"}
+_RETRY_AFTER_S = "1"
+_LINGER_S = 2.0
+"""How long the rest of a refused request is read and dropped. Closed at once, its connection
+would be reset, and the client would never see why."""
+
+
+class ClientGoneError(Exception):
+    """The client closed the connection: there is nobody to answer."""
+
+
+class _Response(NamedTuple):
+    status: int
+    body: bytes
+    said: str
+    """For the log."""
+    headers: tuple[tuple[str, str], ...] = (("content-type", "application/json"),)
+
+
+class Application:
+    """Two pages, `POST /v1/chat/completions` and `GET /v1/models`, and errors for all others."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+        started_s = time.monotonic()
+        body = _Body(receive)
+        try:
+            response = await self._respond(scope, body)
+        except ClientGoneError:
+            _log(scope, started_s, "the client has gone")
+            return
+        except Refusal as refusal:
+            response = _refused(refusal)
+        except Exception:
+            print(visible(traceback.format_exc()), file=sys.stderr, end="", flush=True)
+            error = write_error("a bug of the server's", kind="server_error")
+            response = _Response(500, error, "500")
+        _log(scope, started_s, response.said)
+        await _send(response, send, is_last=body.is_whole)
+        if not body.is_whole:
+            await body.drop()
+            await send({"type": "http.response.body"})
+
+    async def _respond(self, scope: Mapping[str, Any], body: "_Body") -> _Response:
+        """
+        Raises:
+            Refusal: it gets an error.
+            ClientGoneError: it needs no answer any more.
+        """
+        deadline_s = asyncio.get_running_loop().time() + self._admission.limits.timeout_s
+        headers = _Headers(scope["headers"])
+        self._admission.require_host(headers.only("host"))
+        path, method = scope["path"], scope["method"]
+        if path not in _METHODS:
+            raise Refusal(404, f"no such page — GET {_MODELS} or POST {_CHAT}")
+        if method != _METHODS[path]:
+            raise Refusal(405, f"{visible(method)} is not allowed — {_METHODS[path]} {path}")
+        if method == "POST" and headers.content_type != "application/json":
+            raise Refusal(415, "Content-Type is not application/json")
+        length = _length(headers, is_needed=method == "POST")
+        most = self._admission.limits.request_bytes
+        if length > most:
+            raise Refusal(413, f"the request has {length} bytes — expected {most} at most")
+        content = await body.read(deadline_s)
+        if path == _MODELS:
+            created_s = self._admission.started_s
+            return _Response(
+                200, write_models((self._admission.model,), created_s=created_s), "200"
+            )
+        return await self._chat(content, body, deadline_s)
+
+    async def _chat(self, content: bytes, body: "_Body", deadline_s: float) -> _Response:
+        gone = asyncio.ensure_future(body.wait_until_gone())
+        answering = asyncio.ensure_future(self._admission.answer(content, deadline_s))
+        try:
+            await asyncio.wait({gone, answering}, return_when=asyncio.FIRST_COMPLETED)
+            if not answering.done():
+                raise ClientGoneError
+            request, answer = answering.result()
+        finally:
+            gone.cancel()
+            answering.cancel()
+        said = f"200 {answer.prompt_tokens} + {answer.completion_tokens} tokens"
+        envelope = Envelope(f"chatcmpl-{uuid4().hex}", self._admission.model, int(time.time()))
+        if not request.stream:
+            return _Response(200, write_answer(answer, envelope), said)
+        events = b"".join(write_events(answer, envelope))
+        kind = (("content-type", "text/event-stream"), ("cache-control", "no-cache"))
+        return _Response(200, events, said, kind)
+
+
+class _Headers:
+    """A request's headers, of which those that count may come once only."""
+
+    def __init__(self, headers: list[tuple[bytes, bytes]]) -> None:
+        self._values: dict[str, list[str]] = {}
+        for name, value in headers:
+            self._values.setdefault(name.decode("latin-1"), []).append(value.decode("latin-1"))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._values
+
+    def only(self, name: str) -> str | None:
+        """
+        Raises:
+            Refusal: it is there twice.
+        """
+        values = self._values.get(name, [])
+        if len(values) > 1:
+            raise Refusal(400, f"{len(values)} {name} headers, expected one")
+        return values[0] if values else None
+
+    @property
+    def content_type(self) -> str:
+        return (self.only("content-type") or "").partition(";")[0].strip().lower()
+
+
+class _Body:
+    """What follows a request's headers."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self.is_whole = False
+        """Whether all of it has been read: what is left would hide the next request."""
+
+    async def read(self, deadline_s: float) -> bytes:
+        """
+        Args:
+            deadline_s: in the loop's time.
+
+        Raises:
+            Refusal: it is too slow.
+            ClientGoneError: it broke off.
+        """
+        content = bytearray()
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                while not self.is_whole:
+                    content += await self._next()
+        except TimeoutError:
+            raise Refusal(408, "the request did not come whole in time") from None
+        return bytes(content)
+
+    async def drop(self) -> None:
+        """Reads what still comes, for a while."""
+        try:
+            async with asyncio.timeout(_LINGER_S):
+                while not self.is_whole:
+                    await self._next()
+        except (TimeoutError, ClientGoneError):
+            pass
+
+    async def wait_until_gone(self) -> None:
+        """Behind a body that is whole, only the end of the connection can come."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def _next(self) -> bytes:
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
+        self.is_whole = not message.get("more_body", False)
+        return message.get("body", b"")
+
+
+def _length(headers: _Headers, *, is_needed: bool) -> int:
+    """Bytes of the body.
+
+    Raises:
+        Refusal: they are not known.
+    """
+    length = headers.only("content-length")
+    if "transfer-encoding" in headers or (length is None and is_needed):
+        raise Refusal(411, "Content-Length is missing")
+    # uvicorn's parser lets digits through and nothing else: leading zeros, too, any number.
+    return int((length or "").lstrip("0") or "0")
+
+
+def _refused(refusal: Refusal) -> _Response:
+    kind = (("content-type", "application/json"),)
+    if refusal.status == 429:
+        kind = (*kind, ("retry-after", _RETRY_AFTER_S))
+    return _Response(refusal.status, refusal.body, f"{refusal.status} {refusal}", kind)
+
+
+async def _send(response: _Response, send: Send, *, is_last: bool) -> None:
+    """
+    Args:
+        is_last: nothing of the request is left to be read, so that another may follow.
+    """
+    headers = [*response.headers, ("content-length", str(len(response.body)))]
+    if not is_last:
+        headers.append(("connection", "close"))
+    encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    await send({"type": "http.response.start", "status": response.status, "headers": encoded})
+    await send({"type": "http.response.body", "body": response.body, "more_body": not is_last})
+
+
+def _log(scope: Mapping[str, Any], started_s: float, said: str) -> None:
+    seconds = time.monotonic() - started_s
+    line = f"{scope['method']} {scope['path']} {seconds:.2f} s {said}"
+    print(visible(" ".join(line.split())), file=sys.stderr, flush=True)
