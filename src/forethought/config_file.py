@@ -11,6 +11,7 @@ is, and may say which algorithm it is for:
 
 import dataclasses
 import difflib
+import math
 import types
 import typing
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ from forethought.config_archer import ArcherConfig
 from forethought.config_cnn import CNNConfig
 from forethought.config_dpo import DPOConfig
 from forethought.config_ilql import ILQLConfig
+from forethought.config_parts import shown
 from forethought.config_q_sft import QSFTConfig
 from forethought.errors import ConfigError
 
@@ -55,8 +57,14 @@ ConfigT = TypeVar(
 RecordT = TypeVar("RecordT")
 
 
+_LARGEST = 2**63
+"""No setting is a larger number."""
 _MERGE = "tag:yaml.org,2002:merge"
 """How YAML calls `<<`."""
+
+_NO_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError)
+"""What the library raises for a file that is none; the last three for a number, a date or
+another tagged value that is none."""
 
 
 class Setting(NamedTuple):
@@ -119,19 +127,22 @@ def load_record(path: Path, kind: type[RecordT], *, version_field: str, version:
         return _build(kind, fields, "")
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
+    except RecursionError:  # Fields that hold themselves.
+        raise ConfigError(f"{path}: is nested too deep — no setting needs that") from None
 
 
 def _read_fields(path: Path, version_field: str, known_version: int) -> dict[str, Any]:
     """What stands in a file of this version."""
     try:
-        text = path.read_text(encoding="utf-8")
-        _require_once(yaml.compose(text, Loader=yaml.SafeLoader), path)
-        content = yaml.safe_load(text)
+        root, content = _parse(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        problem = " ".join(str(error).split())
+    except RecursionError:
+        raise ConfigError(f"{path}: is nested too deep — no setting needs that") from None
+    except _NO_YAML as error:
+        problem = " ".join(str(error).split()).partition("; use sys.")[0]
         raise ConfigError(f"{path}: is not YAML: {problem}") from error
+    _require_once(root, path)
     if content is None:
         content = {}
     if not isinstance(content, dict):
@@ -140,10 +151,15 @@ def _read_fields(path: Path, version_field: str, known_version: int) -> dict[str
     version = fields.pop(version_field, known_version)
     if version != known_version:
         raise ConfigError(
-            f"{path}: {version_field} is {version!r} — this Forethought reads {known_version}; "
-            "rewrite the file for it, or use the Forethought that wrote it"
+            f"{path}: {version_field} is {shown(version)} — this Forethought reads "
+            f"{known_version}; rewrite the file for it, or use the Forethought that wrote it"
         )
     return fields
+
+
+def _parse(text: str) -> tuple[yaml.Node | None, object]:
+    """As nodes, which tell what is set twice, and as values."""
+    return yaml.compose(text, Loader=yaml.SafeLoader), yaml.safe_load(text)
 
 
 def _require_once(root: yaml.Node | None, path: Path) -> None:
@@ -178,9 +194,9 @@ def _require_once(root: yaml.Node | None, path: Path) -> None:
 def _load(path: Path, kind: type[AnyConfig] | None) -> AnyConfig:
     fields = _read_fields(path, "config_version", CONFIG_VERSION)
     algorithm = fields.pop("algorithm", None)
-    if algorithm is not None and algorithm not in ALGORITHMS:
+    if algorithm is not None and not (isinstance(algorithm, str) and algorithm in ALGORITHMS):
         known = " or ".join(ALGORITHMS)
-        raise ConfigError(f"{path}: algorithm is {algorithm!r} — expected {known}")
+        raise ConfigError(f"{path}: algorithm is {shown(algorithm)} — expected {known}")
     if kind is None and algorithm is None:
         raise ConfigError(f"{path}: algorithm is missing — expected {' or '.join(ALGORITHMS)}")
     chosen = ALGORITHMS[algorithm] if algorithm else kind
@@ -214,14 +230,14 @@ def _overlay(default: Any, values: dict[str, Any], prefix: str) -> Any:
         elif isinstance(value, dict):
             replaced[name] = _overlay(current, cast(dict[str, Any], value), f"{prefix}{name}.")
         else:
-            raise ConfigError(f"{prefix}{name} is {value!r} — expected fields and values")
+            raise ConfigError(f"{prefix}{name} is {shown(value)} — expected fields and values")
     return dataclasses.replace(default, **replaced)
 
 
 def _build(kind: type[RecordT], values: Any, prefix: str) -> RecordT:
     """An instance of a dataclass from fields and values."""
     if not isinstance(values, dict):
-        raise ConfigError(f"{prefix[:-1]} is {values!r} — expected fields and values")
+        raise ConfigError(f"{prefix[:-1]} is {shown(values)} — expected fields and values")
     hints = typing.get_type_hints(kind)
     fields = dataclasses.fields(cast(type[Any], kind))
     given: dict[str, Any] = {}
@@ -239,15 +255,16 @@ def _build(kind: type[RecordT], values: Any, prefix: str) -> RecordT:
 
 def _require_known(name: str, known: Sequence[str], prefix: str) -> None:
     if name not in known:
-        near = difflib.get_close_matches(str(name), known, n=1)
+        told = name if isinstance(name, str) and len(name) <= 60 else shown(name)
+        near = difflib.get_close_matches(told, known, n=1)
         hint = f"did you mean {prefix}{near[0]}?" if near else f"known: {', '.join(known)}"
-        raise ConfigError(f"unknown field {prefix}{name} — {hint}")
+        raise ConfigError(f"unknown field {prefix}{told} — {hint}")
 
 
 def _flat(values: Any, name: str, prefix: str = "") -> Iterator[Setting]:
     """Nested fields by their dotted names."""
     if not isinstance(values, dict):
-        raise ConfigError(f"{name} is {values!r} — expected fields and values")
+        raise ConfigError(f"{name} is {shown(values)} — expected fields and values")
     for key, value in cast(dict[str, Any], values).items():
         if isinstance(value, dict):
             yield from _flat(value, f"{name}.{key}", f"{prefix}{key}.")
@@ -264,7 +281,7 @@ def _nested(settings: Sequence[Setting]) -> dict[str, Any]:
         for group in groups:
             branch = branch.setdefault(group, {})
             if not isinstance(branch, dict):
-                raise ConfigError(f"{group} is {branch!r} — expected fields and values")
+                raise ConfigError(f"{group} is {shown(branch)} — expected fields and values")
         if last in branch:
             raise ConfigError(f"{name} is set twice")
         branch[last] = value
@@ -279,7 +296,7 @@ def _convert(value: Any, hint: Any, name: str) -> Any:
         return _convert(value, next(a for a in arguments if a is not type(None)), name)
     if origin is typing.Literal:
         if value not in arguments:
-            raise ConfigError(f"{name} is {value!r} — expected {_either(arguments)}")
+            raise ConfigError(f"{name} is {shown(value)} — expected {_either(arguments)}")
         return value
     if origin is tuple and arguments[0] is Setting:
         return tuple(_flat(value, name))
@@ -287,7 +304,7 @@ def _convert(value: Any, hint: Any, name: str) -> Any:
         return _build(cast(type[Any], hint), value, f"{name}.")
     if origin is tuple:
         if not isinstance(value, list):
-            raise ConfigError(f"{name} is {value!r} — expected a list")
+            raise ConfigError(f"{name} is {shown(value)} — expected a list")
         return tuple(
             _convert(item, arguments[0], f"{name}[{index}]")
             for index, item in enumerate(cast(list[Any], value))
@@ -296,18 +313,17 @@ def _convert(value: Any, hint: Any, name: str) -> Any:
 
 
 def _convert_scalar(value: Any, hint: type, name: str) -> Any:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is float and is_number:
-        return float(value)
-    if hint is float and isinstance(value, str):
+    if hint is float and isinstance(value, int | float | str) and not isinstance(value, bool):
         try:
-            return float(value)  # YAML 1.1 reads "1e-5", without a dot, as text
-        except ValueError:
-            pass
-    if type(value) is hint:
+            number = float(value)  # YAML 1.1 reads "1e-5", without a dot, as text
+        except (ValueError, OverflowError):
+            number = math.nan
+        if math.isfinite(number):
+            return number
+    elif type(value) is hint and not (hint is int and abs(value) > _LARGEST):
         return value
-    names = {float: "a number", int: "a whole number", str: "text", bool: "true or false"}
-    raise ConfigError(f"{name} is {value!r} — expected {names[hint]}")
+    names = {float: "a finite number", int: "a whole number", str: "text", bool: "true or false"}
+    raise ConfigError(f"{name} is {shown(value)} — expected {names[hint]}")
 
 
 def _either(choices: tuple[Any, ...]) -> str:

@@ -3,6 +3,7 @@
 Every field says what it does; every value is checked when set.
 """
 
+import reprlib
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,7 +24,20 @@ def require(condition: bool, name: str, value: object, expected: str) -> None:
         ConfigError: naming the field, the value it has and the values it may have.
     """
     if not condition:
-        raise ConfigError(f"{name} is {value!r} — expected {expected}")
+        raise ConfigError(f"{name} is {shown(value)} — expected {expected}")
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 8
+
+
+def shown(value: object) -> str:
+    """A value for a message, however large it is: the middle of what is long is left out."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # Python writes no number of more than 4,300 digits.
+        return "a number of thousands of digits"
 
 
 @dataclass(frozen=True)

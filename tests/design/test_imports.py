@@ -68,7 +68,7 @@ ROOMS: dict[str, set[str]] = {
         *("types", *SETTINGS, "environments", "losses", "prompts", "policies"),
         *("rollouts", "runs", "training"),
     },
-    "studies": {"errors", *SETTINGS, "config_file", "runs", "evaluation", "reports"},
+    "studies": {"errors", "visible", *SETTINGS, "config_file", "runs", "evaluation", "reports"},
     "cli": {
         *(
             "types",

@@ -14,6 +14,7 @@ from forethought.data.description import Description, TaskDescription, to_json
 from forethought.data.description import describe as count
 from forethought.data.distribution import Distribution
 from forethought.data.validation import validate as check
+from forethought.visible import visible
 
 _SHOWN = 20
 """Faults that are printed one by one."""
@@ -80,7 +81,7 @@ def describe_data(settings: DescribeData) -> None:
         print(to_json(description), end="")
         return
     for line in _lines(description):
-        print(line)
+        print(visible(line))
     print(f"\nwritten: {page}")
 
 
@@ -101,7 +102,7 @@ def validate_data(settings: ValidateData) -> int:
         print(found.to_json(), end="")
         return 1 if found.faults else 0
     for fault in found.faults[:_SHOWN]:
-        print(fault.line)
+        print(visible(fault.line))
     if len(found.faults) > _SHOWN:
         print(f"… and {len(found.faults) - _SHOWN:,} more (--json lists them)")
     counts = {"shards": found.shards, "trajectories": found.trajectories, "steps": found.steps}

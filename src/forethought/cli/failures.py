@@ -7,6 +7,7 @@ import sys
 from typing import NamedTuple
 
 from forethought.errors import ForethoughtError
+from forethought.visible import visible
 
 _MENDABLE = {
     errno.ENOSPC: "make room, or use another disk",
@@ -53,7 +54,7 @@ def explain(error: Exception) -> Failure | None:
 
 
 def _failure(message: str, exit_code: int = ForethoughtError.exit_code) -> Failure:
-    return Failure(f"error: {' '.join(message.split())}", exit_code)
+    return Failure(f"error: {visible(' '.join(message.split()))}", exit_code)
 
 
 def _stdout_is_closed() -> bool:

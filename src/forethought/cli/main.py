@@ -7,15 +7,18 @@ ours keeps its traceback.
 import difflib
 import importlib
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from forethought.cli.commands import COMMANDS, EXAMPLES, GROUPS, Command
 from forethought.cli.failures import explain
 from forethought.cli.interrupts import Interrupt, interruptible
 from forethought.errors import UnknownNameError
+from forethought.visible import visible
 
 _HELP = ("-h", "--help", "help")
 
@@ -46,6 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Worlds of one's own, `package.module:Class`, lie where the command is typed. Last,
         # so that no file there stands in for an installed package.
         sys.path.append(str(Path.cwd()))
+    if argv is None:
+        sys.excepthook = _show_bug
     words = list(sys.argv[1:] if argv is None else argv)
     with interruptible() as interruptions, warnings.catch_warnings():
         if not sys.warnoptions:
@@ -164,6 +169,12 @@ def _version() -> str:
     from importlib.metadata import version
 
     return f"forethought {version('forethought')}"
+
+
+def _show_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """A traceback, in which a stranger's text (an environment's exception) does nothing."""
+    lines = traceback.format_exception(kind, error, trace)
+    print(visible("".join(lines)), end="", file=sys.stderr)
 
 
 def _report_interrupt(interrupt: Interrupt) -> int:

@@ -16,6 +16,7 @@ from forethought.environments.chess.diagram import find_diagram
 from forethought.environments.contract import Environment, Transition
 from forethought.rollouts.world import World, open_world
 from forethought.types import Image, Observation
+from forethought.visible import visible
 
 _MAX_COLUMNS = 100
 """A picture wider than this is no clearer."""
@@ -87,9 +88,9 @@ class _Screen:
             self._picture(observation.image)
         diagram = find_diagram(observation.state_key)
         if diagram is not None:
-            print(diagram)
+            _say(diagram)
         if observation.text:
-            print(observation.text)
+            _say(observation.text)
 
     def _picture(self, image: Image) -> None:
         if self._kind == "half-blocks":
@@ -112,7 +113,7 @@ class _Screen:
 def _play_episode(world: World, environment: Environment, seed: int, show: _Screen) -> bool:
     """Plays until the end, or until the player leaves; tells whether the end was reached."""
     observation = environment.restart(seed)
-    print(f"\n{world.id}, episode {seed}: {observation.goal}")
+    _say(f"\n{world.id}, episode {seed}: {observation.goal}")
     total, steps = 0.0, 0
     while True:
         show.observation(observation)
@@ -125,7 +126,7 @@ def _play_episode(world: World, environment: Environment, seed: int, show: _Scre
         print(f"reward {transition.reward:g}, return {total:g}")
         if transition.terminated or transition.truncated:
             show.observation(observation)
-            print(_ending(environment, transition, total, steps))
+            _say(_ending(environment, transition, total, steps))
             return True
 
 
@@ -140,7 +141,7 @@ def _choose(environment: Environment, world: World) -> str | None:
     """The action that the player wants; None where they leave."""
     actions = environment.legal_actions()
     is_numbered = not any(action.isdigit() for action in world.actions or actions)
-    print(_menu(actions, is_numbered))
+    _say(_menu(actions, is_numbered))
     while True:
         typed = _ask("> ")
         if typed is None or typed == "q":
@@ -152,7 +153,7 @@ def _choose(environment: Environment, world: World) -> str | None:
         elif typed in (world.actions or actions) or (typed and world.actions is None):
             return typed
         else:
-            print(f"{typed!r} is no action here — {_menu(actions, is_numbered)}")
+            _say(f"{typed!r} is no action here — {_menu(actions, is_numbered)}")
 
 
 def _menu(actions: Sequence[str], is_numbered: bool) -> str:
@@ -168,8 +169,13 @@ def _menu(actions: Sequence[str], is_numbered: bool) -> str:
 def _tell_advice(environment: Environment) -> None:
     advice = environment.expert()
     for name, value in advice.fields:
-        print(f"  {name}: {value}")
-    print(f"  action: {advice.action}")
+        _say(f"  {name}: {value}")
+    _say(f"  action: {advice.action}")
+
+
+def _say(text: str) -> None:
+    """Of the environment, which may be a stranger's."""
+    print(visible(text))
 
 
 def _ask(question: str) -> str | None:

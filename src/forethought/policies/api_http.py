@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from forethought.errors import PolicyError
+from forethought.visible import visible
 
 URL_VARIABLE = "OPENAI_BASE_URL"
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -28,9 +29,10 @@ class Endpoint:
     key: str | None = field(default=None, repr=False)
     """None: no key is sent."""
 
-    def without_key(self, text: str) -> str:
-        """What a server said, less our key, should it repeat it."""
-        return text.replace(self.key, "[key]") if self.key else text
+    def quoted(self, text: str) -> str:
+        """What a server said, to be shown: less our key, should it repeat it, and without
+        characters that a terminal obeys."""
+        return visible(text.replace(self.key, "[key]") if self.key else text)
 
 
 class Reply(NamedTuple):
@@ -107,7 +109,7 @@ def post(endpoint: Endpoint, body: bytes, *, timeout_s: float) -> Reply:
         if isinstance(cause, TimeoutError):
             raise NoReplyError(f"no answer within {timeout_s:g} s") from None
         text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
-        raise NoReplyError(endpoint.without_key(str(text))) from None
+        raise NoReplyError(endpoint.quoted(str(text))) from None
 
 
 def _opener() -> urllib.request.OpenerDirector:

@@ -155,7 +155,7 @@ class Sender:
         Raises:
             PolicyError: there will be none.
         """
-        said = " ".join(self._endpoint.without_key(read_error(reply.body))[:300].split())
+        said = " ".join(self._endpoint.quoted(read_error(reply.body))[:300].split())
         problem = f"status {reply.status}{f': {said}' if said else ''}"
         if reply.status >= 500 or reply.status in _BUSY:
             return problem

@@ -8,16 +8,17 @@ import html
 import json
 import re
 
-_SURROGATES = re.compile(r"[\ud800-\udfff]")
+from forethought.visible import visible
+
 _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 def escape(text: str) -> str:
     """Text for the inside of an element or of a quoted attribute.
 
-    Half surrogate pairs, which UTF-8 cannot hold, are shown as U+FFFD.
+    Control characters and half surrogate pairs are shown as `\\x1b` and `\\ud800`.
     """
-    return html.escape(_SURROGATES.sub("\ufffd", text))
+    return html.escape(visible(text))
 
 
 def embed_json(value: object) -> str:

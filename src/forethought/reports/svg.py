@@ -14,6 +14,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from forethought.reports.markup import escape
+from forethought.visible import visible
 
 
 class Ink(StrEnum):
@@ -55,7 +56,7 @@ def to_inline_svg(figure: Figure, *, name: str, description: str) -> str:
     with style.context("default"), matplotlib.rc_context():
         matplotlib.rcParams.update({"svg.hashsalt": name, "svg.fonttype": "none"})
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
-    svg = _UNNEEDED.sub("", file.getvalue().decode("utf-8")).strip()
+    svg = visible(_UNNEEDED.sub("", file.getvalue().decode("utf-8")).strip())
     svg = _with_own_identifiers(svg, name)
     for ink in Ink:
         svg = svg.replace(ink.value, ink.variable)

@@ -4,6 +4,7 @@ import asyncio
 import ipaddress
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -65,6 +66,13 @@ class Admission:
         self._engine = engine
         self._is_local = _is_loopback(host)
         self._room = threading.BoundedSemaphore(limits.concurrency)
+        # One, so that one request alone is unfolded at a time; and the memory of threads is
+        # kept for each of them.
+        self._reader = ThreadPoolExecutor(1)
+
+    def close(self) -> None:
+        """Reads no more."""
+        self._reader.shutdown(wait=False, cancel_futures=True)
 
     def require_host(self, named: str | None) -> None:
         """Refuses a browser that was led here by a foreign name of this machine.
@@ -91,7 +99,8 @@ class Admission:
             raise Refusal(429, message, "rate_limit_error")
         try:
             # In another thread: pictures take a while, and others want to be heard meanwhile.
-            request = await asyncio.to_thread(self._read, body)
+            loop = asyncio.get_running_loop()
+            request = await loop.run_in_executor(self._reader, self._read, body)
             answer = self._engine.ask(request, max_new_tokens=self._length_of(request))
         except BaseException:
             self._room.release()

@@ -17,6 +17,7 @@ from forethought.serving.engine import Engine
 from forethought.serving.guard import Guard
 
 _BACKLOG = 128
+_UNTAKEN_BYTES = 1 << 17
 _KEEP_ALIVE_S = 5
 """How long a connection may be silent between two requests."""
 _GRACE_S = 3
@@ -38,8 +39,8 @@ def serving(engine: Engine, *, model: str, host: str, port: int, limits: Limits)
     Raises:
         PolicyError: the port is taken, or the address is not this machine's.
     """
+    admission = Admission(engine, model=model, host=host, limits=limits)
     try:
-        admission = Admission(engine, model=model, host=host, limits=limits)
         with _listening(host, port) as listener:
             server = _server(admission, limits)
             thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
@@ -55,12 +56,16 @@ def serving(engine: Engine, *, model: str, host: str, port: int, limits: Limits)
                 thread.join()
     finally:
         engine.stop()
+        admission.close()
 
 
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        listener = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        # For its connections: else the system keeps megabytes of answers that nobody takes.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNTAKEN_BYTES)
+        return listener
     except OSError as error:
         # What Python says repeats the address; what the system says does not.
         text = str(error.strerror or error).partition(" (while attempting")[0]

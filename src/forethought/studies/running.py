@@ -22,6 +22,7 @@ from forethought.studies.records import (
     read_record,
     write_record,
 )
+from forethought.visible import visible
 
 Train = Callable[[AnyConfig, Literal["refuse", "resume"]], Path]
 """Trains from the beginning, or goes on; as `train_sft` and `train_ppo` do."""
@@ -130,10 +131,10 @@ def _remember(cell: Cell, plan: Plan, line: str) -> None:
 
 def _in_one_line(error: Exception) -> str:
     """For the table. A bug keeps its traceback, on stderr."""
-    line = " ".join(str(error).split())
+    line = visible(" ".join(str(error).split()))
     if isinstance(error, ForethoughtError):
         return line
-    traceback.print_exception(error)
+    print(visible("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     return f"{type(error).__name__}: {line}"
 
 

@@ -229,6 +229,15 @@ def test_the_key_is_shown_nowhere(server: ChatServer) -> None:
         assert KEY not in str(error.value)
 
 
+@pytest.mark.parametrize("status", [400, 500])
+def test_what_a_server_says_is_shown_and_not_obeyed(server: ChatServer, status: int) -> None:
+    for body in (b'{"error": {"message": "\\u001b[31m\\u009b"}}', "\x1b[31m\x9b".encode()):
+        server.faults = [Fault(status, body)]
+        with pytest.raises(PolicyError) as error:
+            sender(server, attempts=1).ask(REQUEST, seed=0)
+        assert f"status {status}: \\x1b[31m\\x9b" in str(error.value)
+
+
 # The policy
 
 

@@ -17,8 +17,9 @@ def test_escape_by_hand() -> None:
     assert escape("<b a='1' c=\"2\">&amp;") == "&lt;b a=&#x27;1&#x27; c=&quot;2&quot;&gt;&amp;amp;"
 
 
-def test_half_a_pair_of_surrogates_is_shown_as_the_character_for_none() -> None:
-    assert escape("a\ud83db\udc00") == "a\ufffdb\ufffd"
+def test_what_a_page_cannot_show_is_written_out() -> None:
+    assert escape("a\ud83db\udc00") == "a\\ud83db\\udc00"
+    assert escape("\x1b[31m\x00\u202e\r\n") == "\\x1b[31m\\x00\\u202e\n"
     assert escape("\U0001f469") == "\U0001f469"
 
 

@@ -2,13 +2,9 @@
 
 import http.client
 import json
-import socket
 import threading
-import time
-from collections.abc import Generator
-from contextlib import closing, suppress
-from dataclasses import replace
-from typing import Any, NamedTuple
+from contextlib import closing
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -16,71 +12,11 @@ import pytest
 
 from forethought.policies.chat_messages import write_messages
 from forethought.policies.chat_protocol import read_answer
-from forethought.serving.admission import Limits
 from forethought.serving.engine import Engine
 from forethought.serving.server import serving
 from forethought.types import Message
 from tests.unit.serving.policy import EchoPolicy, at_most_ten_tokens
-
-LIMITS = Limits(
-    request_bytes=4000, concurrency=2, timeout_s=5.0, prompt_bytes=500, max_new_tokens=5
-)
-JSON = {"Content-Type": "application/json"}
-
-
-class Answer(NamedTuple):
-    status: int
-    headers: http.client.HTTPMessage
-    body: bytes
-
-    @property
-    def message(self) -> str:
-        return json.loads(self.body)["error"]["message"]
-
-
-class Served(NamedTuple):
-    url: str
-    policy: EchoPolicy
-    engine: Engine
-
-    def send(
-        self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
-    ) -> Answer:
-        address = urlsplit(self.url)
-        with closing(http.client.HTTPConnection(address.hostname or "", address.port)) as line:
-            line.request(method, path, body, JSON if headers is None else headers)
-            response = line.getresponse()
-            return Answer(response.status, response.headers, response.read())
-
-    def chat(self, text: str = "hello", **fields: Any) -> Answer:
-        content = {"model": "m", "messages": [{"role": "user", "content": text}]} | fields
-        return self.send("POST", "/v1/chat/completions", json.dumps(content).encode())
-
-
-def serve(limits: Limits) -> Generator[Served]:
-    policy = EchoPolicy()
-    engine = Engine(policy, at_most_ten_tokens, seed=0)
-    with serving(engine, model="m", host="127.0.0.1", port=0, limits=limits) as url:
-        yield Served(url, policy, engine)
-        policy.let_go.set()
-    engine.stop()
-
-
-@pytest.fixture
-def served() -> Generator[Served]:
-    yield from serve(LIMITS)
-
-
-@pytest.fixture
-def hasty() -> Generator[Served]:
-    """A server without patience."""
-    yield from serve(replace(LIMITS, timeout_s=0.2))
-
-
-@pytest.fixture
-def narrow() -> Generator[Served]:
-    """Without patience, and with room for one."""
-    yield from serve(replace(LIMITS, timeout_s=0.2, concurrency=1))
+from tests.unit.serving.served import JSON, LIMITS, Answer, Served
 
 
 def test_a_chat(served: Served) -> None:
@@ -188,129 +124,6 @@ def test_what_is_no_chat(
     assert served.send(method, path, body, headers).status == status
 
 
-def raw(served: Served, text: str) -> bytes:
-    """Sends bytes as they are, and reads what comes back to its end."""
-    address = urlsplit(served.url)
-    with socket.create_connection((address.hostname or "", address.port or 0), 10) as line:
-        line.sendall(text.replace("\n", "\r\n").encode())
-        return b"".join(iter(lambda: line.recv(4096), b""))
-
-
-HEAD = "POST /v1/chat/completions HTTP/1.1\nHost: localhost\nContent-Type: application/json\n"
-BODY = '{"model": "m", "messages": [{"role": "user", "content": "hello"}]}'
-N = len(BODY)
-
-
-@pytest.mark.parametrize(
-    ("rest", "status"),
-    [
-        ("Content-Length: 4001\n\n", 413),
-        ("Content-Length: 9999999999999999999\n\n", 413),
-        (f"Content-Length: {'9' * 5000}\n\n", 400),
-        (f"Content-Length: {'0' * 5000}4001\n\n", 413),
-        ("Content-Length: -1\n\n", 400),
-        ("Content-Length: x\n\n", 400),
-        (f"Content-Length: +{N}\n\n{BODY}", 400),
-        (f"Content-Length: {N}, {N}\n\n{BODY}", 400),
-        (f"Content-Length: {N}\nContent-Length: {N}\n\n{BODY}", 400),
-        (f"Content-Length: {N}\nContent-Length: 4000\n\n{BODY}", 400),
-        ("\n", 411),
-        ("Transfer-Encoding: chunked\n\n0\n\n", 411),
-        (f"Content-Length: {N}\nTransfer-Encoding: chunked\n\n{BODY}", 400),
-        (f"Host: localhost\nContent-Length: {N}\n\n{BODY}", 400),
-        (f"Content-Type: application/json\nContent-Length: {N}\n\n{BODY}", 400),
-    ],
-)
-def test_a_body_of_unknown_or_too_great_length_is_not_read(
-    served: Served, rest: str, status: int
-) -> None:
-    answer = raw(served, HEAD + rest)
-    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
-    assert answer.count(b"HTTP/1.1") == 1, "and what follows is no request"
-    assert not served.policy.requests
-
-
-def test_the_body_of_a_get_is_no_request(served: Served) -> None:
-    hidden = "GET /v1/models HTTP/1.1\nHost: localhost\n\n".replace("\n", "\r\n")
-    asked = f"GET /v1/models HTTP/1.1\nHost: localhost\nContent-Length: {len(hidden)}\n"
-    answer = raw(served, f"{asked}Connection: close\n\n{hidden}".replace("\r\n", "\n"))
-    assert answer.count(b"HTTP/1.1 200 OK") == answer.count(b"HTTP/1.1") == 1
-
-
-def test_two_requests_at_once_get_two_answers(served: Served) -> None:
-    first = f"{HEAD}Content-Length: {N}\n\n{BODY}"
-    last = f"{HEAD}Connection: close\nContent-Length: {N}\n\n{BODY}"
-    assert raw(served, first + last).count(b"HTTP/1.1 200 OK") == 2
-
-
-def test_why_a_large_request_is_refused_is_heard(served: Served) -> None:
-    """Though its client sends all of it before it listens."""
-    answer = served.send("POST", "/v1/chat/completions", b" " * 2_000_000)
-    message = "the request has 2000000 bytes — expected 4000 at most"
-    assert (answer.status, answer.message) == (413, message)
-
-
-def test_a_body_that_does_not_come_is_not_waited_for(hasty: Served) -> None:
-    answer = raw(hasty, f"{HEAD}Content-Length: 10\n\n{{")
-    assert answer.startswith(b"HTTP/1.1 408 ")
-    assert hasty.chat("hello").status == 200
-
-
-@pytest.mark.parametrize(
-    "begun",
-    [
-        pytest.param("", id="nothing"),
-        pytest.param("\n", id="line ends"),
-        pytest.param("POST /v1/chat", id="a line"),
-        pytest.param(HEAD, id="headers"),
-        pytest.param("GET /v1/models HTTP/1.1\nHost: localhost\n\nGET /v1", id="a second one"),
-    ],
-)
-def test_a_head_that_does_not_end_is_not_waited_for(hasty: Served, begun: str) -> None:
-    """Whether or not bytes keep coming."""
-    address = urlsplit(hasty.url)
-    with socket.create_connection((address.hostname or "", address.port or 0), 10) as line:
-        line.sendall(begun.replace("\n", "\r\n").encode())
-        with suppress(ConnectionError):
-            for _ in range(200):
-                line.sendall(b"\n" if begun == "\n" else b"x")
-                time.sleep(0.05)
-            pytest.fail("the connection was not closed")
-
-
-def test_a_head_has_a_longest(served: Served) -> None:
-    with suppress(ConnectionError):
-        assert raw(served, HEAD + 10_000 * "X-A: aaaaaa\n" + "\n") == b""
-    assert served.chat("hello").status == 200
-
-
-def test_a_connection_lasts_longer_than_a_head_may(hasty: Served) -> None:
-    address = urlsplit(hasty.url)
-    with closing(http.client.HTTPConnection(address.hostname or "", address.port)) as line:
-        for _ in range(3):
-            line.request("GET", "/v1/models")
-            assert line.getresponse().read()
-            first = line.sock
-            time.sleep(0.3)
-        assert line.sock is first
-
-
-def test_connections_beyond_those_that_there_is_room_for_are_closed(narrow: Served) -> None:
-    address = urlsplit(narrow.url)
-    lines = [
-        socket.create_connection((address.hostname or "", address.port or 0), 10)
-        for _ in range(4 * 1 + 16 + 1)
-    ]
-    with suppress(ConnectionError):
-        assert lines[-1].recv(1) == b""
-    for line in lines:
-        line.close()
-    while True:
-        with suppress(ConnectionError):
-            assert narrow.chat("hello").status == 200
-            return
-
-
 # Limits
 
 
@@ -378,28 +191,6 @@ def test_a_bug_is_a_500_and_the_server_goes_on(
     assert served.chat("a bug").status == 500
     assert served.chat("hello").status == 200
     assert "ZeroDivisionError" in capfd.readouterr().err
-
-
-def test_a_client_that_goes_before_its_turn_is_not_answered(served: Served) -> None:
-    served.policy.let_go.clear()
-    address = urlsplit(served.url)
-    lines: list[socket.socket] = []
-    for _ in range(2):
-        line = socket.create_connection((address.hostname or "", address.port or 0), 10)
-        line.sendall(f"{HEAD}Content-Length: {N}\n\n{BODY}".replace("\n", "\r\n").encode())
-        while not served.policy.requests:  # The engine is at the first one.
-            pass
-        lines.append(line)
-    while served.chat("hello", max_tokens=1).status != 429:  # Both have their room.
-        pass
-    lines[1].close()
-    while (answer := served.chat(messages=[])).status == 429:  # Until the second one's is free.
-        pass
-    assert answer.status == 400
-    served.policy.let_go.set()
-    assert lines[0].recv(12) == b"HTTP/1.1 200"
-    lines[0].close()
-    assert len(served.policy.requests) == 1
 
 
 def test_what_a_client_says_is_shown_and_not_obeyed(

@@ -19,6 +19,10 @@ from forethought.errors import StorageError
 MAX_DEPTH = 64
 """Of templates in templates; deeper ones go in circles."""
 
+MAX_EXPRESSION = 200
+"""Characters of an expression; a sum of thousands of terms has no end in Python's parser. The
+longest of the package's own grammar has 30."""
+
 TASK_LINE = re.compile(r"Your task is to: ([^\"#\[\]{}\\]*)\.")
 """In the grammar's text. Tasks that hold signs of the grammar itself are left in place."""
 
@@ -183,10 +187,19 @@ def read_grammar(text: str) -> GameGrammar:
 @lru_cache(maxsize=16)
 def _parse(text: str) -> Grammar:
     try:
-        logic = load_libraries().game.GameLogic(domain="", grammar=text)
+        return _converted(load_libraries().game.GameLogic(domain="", grammar=text))
+    except StorageError:
+        raise
     except Exception as error:  # whatever the general parser makes of a broken file
         reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise StorageError(f"the game's grammar cannot be parsed: {reason[0]}") from error
+        raise StorageError(f"the game's grammar cannot be parsed: {reason[0][:200]}") from error
+
+
+def _converted(logic: Any) -> Grammar:
+    """
+    Args:
+        logic: the package's `GameLogic`.
+    """
     rules: dict[str, list[Any]] = logic.grammar._rules
     return Grammar(
         actions={
@@ -243,11 +256,16 @@ def compile_expression(text: str) -> Expression:
     """ "o.indefinite + ' ' + o.name" and "r.name or r.id"; nothing else is executed.
 
     Raises:
-        StorageError: it is anything else.
+        StorageError: it is anything else, or longer than `MAX_EXPRESSION`.
     """
+    if len(text) > MAX_EXPRESSION:
+        raise StorageError(
+            f"the game's grammar has an expression of {len(text):,} characters, "
+            f"{text[:40]!r}… — expected {MAX_EXPRESSION} at most"
+        )
     try:
         return _compiled(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, StorageError) as error:
+    except (SyntaxError, ValueError, StorageError) as error:
         raise StorageError(f"the game's grammar has the expression {text!r}: not safe") from error
 
 

@@ -128,6 +128,29 @@ def test_expressions_of_a_game_are_not_executed(text: str) -> None:
         compile_expression(text)
 
 
+@pytest.mark.parametrize(
+    "text", [" + ".join(["o.name"] * 20_000), "(" * 100_000, "a.b" * 100 + "\0", "-" * 50_000]
+)
+def test_an_expression_without_end_is_one_line(text: str) -> None:
+    with pytest.raises(StorageError, match="expected 200 at most") as error:
+        compile_expression(text)
+    assert len(str(error.value)) < 200
+
+
+def test_half_an_expression_is_one_line() -> None:
+    for text in ("\0", "(" * 150, "o.name + " * 22):
+        with pytest.raises(StorageError):
+            compile_expression(text)
+
+
+def test_a_grammar_that_sums_without_end_is_one_line() -> None:
+    grammar = small_game(TaskType.PICK).text.grammar
+    place = next(found for found in ("{o.name}", "{r.name}") if found in grammar)
+    hostile = grammar.replace(place, "{" + " + ".join([place[1:-1]] * 20_000) + "}", 1)
+    with pytest.raises(StorageError, match="has an expression of"):
+        read_grammar(hostile)
+
+
 def test_the_task_does_not_make_another_grammar() -> None:
     one, other = (read_grammar(small_game(k).text.grammar) for k in (TaskType.PICK, TaskType.HEAT))
     assert one.grammar is other.grammar
