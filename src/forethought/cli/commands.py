@@ -77,6 +77,11 @@ COMMANDS = (
         defaults="forethought.cli.evaluate:evaluate_defaults",
     ),
     Command(
+        "faithfulness",
+        "forethought.cli.faithfulness:faithfulness",
+        "Replace the thoughts of stored steps, and see whether the action follows.",
+    ),
+    Command(
         "report",
         "forethought.cli.report:report",
         "Write a run's curves and episodes as one HTML page.",

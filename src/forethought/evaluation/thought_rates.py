@@ -43,7 +43,7 @@ def thought_rates(steps: Iterable[Step]) -> ThoughtRates:
 
 def rates_to_json(rates: ThoughtRates) -> JsonObject:
     """As `evaluation.json` has them: every metric, null where there is none."""
-    return {name: _to_json(getattr(rates, name)) for name in ThoughtCounts._fields}
+    return {name: rate_to_json(getattr(rates, name)) for name in ThoughtCounts._fields}
 
 
 def rates_from_json(content: JsonObject) -> ThoughtRates:
@@ -52,16 +52,22 @@ def rates_from_json(content: JsonObject) -> ThoughtRates:
     Raises:
         KeyError, TypeError, ValueError: it did not.
     """
-    return ThoughtRates(**{name: _from_json(content[name]) for name in ThoughtCounts._fields})
+    return ThoughtRates(**{name: rate_from_json(content[name]) for name in ThoughtCounts._fields})
 
 
-def _to_json(rate: Rate | None) -> JsonObject | None:
+def rate_to_json(rate: Rate | None) -> JsonObject | None:
+    """Rate, interval and count; null where there is none."""
     if rate is None:
         return None
     return {"rate": rate.share, "interval": list(rate.interval), "count": rate.count}
 
 
-def _from_json(content: JsonObject | None) -> Rate | None:
+def rate_from_json(content: JsonObject | None) -> Rate | None:
+    """What `rate_to_json` wrote.
+
+    Raises:
+        KeyError, TypeError, ValueError: it did not.
+    """
     if content is None:
         return None
     low, high = content["interval"]

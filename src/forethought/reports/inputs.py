@@ -7,6 +7,8 @@ from typing import Literal, NamedTuple
 from forethought.config_file import ALGORITHMS, AnyConfig, load_any_config
 from forethought.config_parts import TINY_MODELS
 from forethought.errors import StorageError
+from forethought.evaluation.faithfulness import Faithfulness
+from forethought.evaluation.faithfulness_file import faithfulness_from_json
 from forethought.evaluation.results import Evaluation
 from forethought.rollouts.store import SUFFIX, read_shard
 from forethought.runs.metrics import MetricsTable, read_metrics
@@ -54,6 +56,7 @@ class RunRecord:
     start: StartingPoint | None
     episodes: Episodes | None
     compared: Compared | None
+    faithfulness: Faithfulness | None
     environment: str | None
     """The text of `environment.txt`."""
     config_text: str
@@ -89,6 +92,7 @@ def read_run(path: Path) -> RunRecord:
         start=_read_start(config, path),
         episodes=_read_episodes(folder),
         compared=_read_compared(folder),
+        faithfulness=_read_faithfulness(folder),
         environment=_read_text(folder.environment_path),
         config_text=_read_text(folder.config_path) or "",
         written_s=newest.stat().st_mtime,
@@ -116,6 +120,16 @@ def _read_evaluation(folder: RunFolder) -> Evaluation | None:
         return Evaluation.from_json(text)
     except StorageError as error:
         raise StorageError(f"{folder.evaluation_path}: {error}") from None
+
+
+def _read_faithfulness(folder: RunFolder) -> Faithfulness | None:
+    text = _read_text(folder.faithfulness_path)
+    if text is None:
+        return None
+    try:
+        return faithfulness_from_json(text)
+    except StorageError as error:
+        raise StorageError(f"{folder.faithfulness_path}: {error}") from None
 
 
 def _read_start(config: AnyConfig, path: Path) -> StartingPoint | None:

@@ -7,6 +7,7 @@ from string import Template
 
 from forethought.reports.curves import curves_section
 from forethought.reports.document import asset, document
+from forethought.reports.faithfulness import faithfulness_section
 from forethought.reports.header import header_section, page_title, setup_section
 from forethought.reports.inputs import Episodes, RunRecord, read_run
 from forethought.reports.markup import embed_json, escape
@@ -45,7 +46,7 @@ def render(run: RunRecord) -> str:
         table=table_section(run),
         curves=curves_section(run),
         timing=timing_section(run),
-        preferences=preferences_section(run),
+        preferences=faithfulness_section(run.faithfulness) + preferences_section(run),
         replay=replay,
         setup=setup_section(run),
         data=data,

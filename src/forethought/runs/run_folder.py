@@ -10,6 +10,8 @@ trajectories/      *.parquet
 evaluation.json
 evaluation_episodes.parquet
                    the held-out episodes behind it
+faithfulness.json
+faithfulness.svg   whether actions follow from thoughts
 report.html
 """
 
@@ -78,6 +80,14 @@ class RunFolder:
     @property
     def evaluation_episodes_path(self) -> Path:
         return self.path / "evaluation_episodes.parquet"
+
+    @property
+    def faithfulness_path(self) -> Path:
+        return self.path / "faithfulness.json"
+
+    @property
+    def faithfulness_plot_path(self) -> Path:
+        return self.path / "faithfulness.svg"
 
     @property
     def report_path(self) -> Path:
@@ -196,6 +206,8 @@ class RunFolder:
             self.pairs_dir,
             self.evaluation_path,
             self.evaluation_episodes_path,
+            self.faithfulness_path,
+            self.faithfulness_plot_path,
             self.report_path,
         )
 

@@ -163,7 +163,7 @@ def formula_response(cards: str, formula: str, thoughts: str) -> str:
     ("thoughts", "ending"),
     [
         pytest.param("'7+' is incomplete, since '7+5=12', I append '5'", True, id="right"),
-        pytest.param("'7+' is incomplete, since '7+4=12', I append '5'", False, id="other cards"),
+        pytest.param("'7+' is incomplete, since '7+1+4=12', I append '5'", False, id="other cards"),
         pytest.param("'7+' is incomplete, since '5+7=12', I append '5'", False, id="begun before"),
         pytest.param("'7+' is incomplete, since '7*5=12', I append '5'", False, id="begun else"),
         pytest.param("'7+' is incomplete, since '7+5+=12', I append '5'", False, id="no formula"),
