@@ -4,7 +4,6 @@ Everything is counted in one pass, trajectory by trajectory: data may be larger 
 """
 
 import json
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +12,8 @@ from typing import TypeVar
 import numpy as np
 
 from forethought.data.distribution import Distribution, Numbers
-from forethought.errors import StorageError
 from forethought.evaluation.statistics import Interval, bootstrap_interval, wilson_interval
-from forethought.rollouts.store import find_shards, stream_shard
+from forethought.rollouts.store import find_shards, read_shards
 from forethought.targets.reward_map import RewardMap, read_reward_map, returns_to_go
 from forethought.types import Trajectory
 
@@ -173,23 +171,17 @@ def describe(source: Path, *, gamma: float) -> Description:
         gamma: γ in [0, 1], per environment step, of the returns-to-go.
 
     Raises:
-        StorageError: there is no such data set, a shard is refused, or a reward is not finite.
+        StorageError: there is no such data set, or a shard is refused (see `read_shards`).
         ConfigError: the declared reward map is none.
         ValueError: γ outside [0, 1].
     """
     paths = find_shards(source)
     tallies: dict[str, _Tally] = {}
     whole, survey = _Tally(), _Survey(gamma)
-    for path in paths:
-        for number, trajectory in enumerate(stream_shard(path)):
-            if not all(math.isfinite(step.reward) for step in trajectory.steps):
-                raise StorageError(
-                    f"{path}: trajectory {number} has a reward that is not finite — "
-                    f"`forethought data validate {source}` lists all faults"
-                )
-            whole.add(trajectory)
-            tallies.setdefault(trajectory.task_type, _Tally()).add(trajectory)
-            survey.add(trajectory)
+    for trajectory in read_shards(source):
+        whole.add(trajectory)
+        tallies.setdefault(trajectory.task_type, _Tally()).add(trajectory)
+        survey.add(trajectory)
     tasks = [tally.described(task_type) for task_type, tally in sorted(tallies.items())]
     return Description(
         source=str(source),

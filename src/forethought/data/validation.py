@@ -1,20 +1,16 @@
 """Is a data set what it says it is? Every shard, every trajectory, every fault by its place."""
 
 import json
-import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from forethought.errors import ConfigError, StorageError
+from forethought.rollouts.shard_files import copies_among, is_copy
+from forethought.rollouts.soundness import problems_of
 from forethought.rollouts.store import find_shards, stream_shard
 from forethought.targets.reward_map import RewardMap, read_reward_map, require_in_range
-from forethought.types import Completion, ParsedAction, Role, Step, Trajectory
-
-_ROUNDING = 1e-6
-"""By how much a log-probability may exceed 0."""
+from forethought.types import Trajectory
 
 
 class Fault(NamedTuple):
@@ -70,7 +66,10 @@ def validate(source: Path, *, gamma: float) -> Validation:
     """
     paths = find_shards(source)
     reward_map = read_reward_map(paths[0].parent)
-    faults: list[Fault] = []
+    faults = [
+        Fault(str(path), None, f"{path}: {is_copy(other)}")
+        for path, other in copies_among(paths).items()
+    ]
     trajectories = steps = 0
     for path in paths:
         try:
@@ -93,7 +92,7 @@ def first_problem(
         reward_map: what its returns must lie in; None: any.
         gamma: γ in [0, 1], per environment step.
     """
-    for problem in _problems(trajectory):
+    for problem in problems_of(trajectory):
         return problem
     if reward_map is None:
         return None
@@ -102,65 +101,3 @@ def first_problem(
     except ConfigError as error:
         return str(error)
     return None
-
-
-def _problems(trajectory: Trajectory) -> Iterator[str]:
-    if not trajectory.environment_id:
-        yield "environment_id is empty — expected the world's name"
-    if trajectory.seed < 0 or trajectory.first_step < 0:
-        yield f"seed {trajectory.seed}, first_step {trajectory.first_step} — expected 0 or more"
-    if trajectory.failure is None and not trajectory.steps:
-        yield "it has no steps — expected one at least, or an environment's failure"
-    if trajectory.failure is not None and trajectory.steps:
-        yield f"its environment failed ({trajectory.failure}), but it has steps — expected none"
-    for index, step in enumerate(trajectory.steps, start=trajectory.first_step):
-        for problem in _step_problems(step):
-            yield f"step {index}: {problem}"
-    yield from _end_problems(trajectory.steps, trajectory.first_step)
-    has_ended = bool(trajectory.steps) and trajectory.steps[-1].terminated
-    if has_ended and trajectory.bootstrap_value is not None:
-        yield f"bootstrap_value is {trajectory.bootstrap_value} behind a terminal state"
-
-
-def _end_problems(steps: Sequence[Step], first_step: int) -> Iterator[str]:
-    for index, step in enumerate(steps[:-1], start=first_step):
-        if step.terminated or step.truncated:
-            yield f"step {index}: the episode ends here, but further steps follow"
-
-
-def _step_problems(step: Step) -> Iterator[str]:
-    if not step.prompt.messages:
-        yield "its prompt has no message"
-    for message in step.prompt.messages:
-        if message.role not in get_args(Role):
-            yield f"role is {message.role!r} — expected {', '.join(get_args(Role))}"
-    if not math.isfinite(step.reward):
-        yield f"reward is {step.reward} — expected a finite number"
-    if step.value is not None and not math.isfinite(step.value):
-        yield f"value is {step.value} — expected a finite number"
-    yield from _completion_problems(step.completion)
-    yield from _action_problems(step.action, len(step.completion.token_ids))
-
-
-def _completion_problems(completion: Completion) -> Iterator[str]:
-    if any(not logprob <= _ROUNDING for logprob in completion.logprobs):
-        worst = next(p for p in completion.logprobs if not p <= _ROUNDING)
-        yield f"log-prob is {worst} — expected 0 or less"
-    offsets = (0, *completion.token_offsets, len(completion.text))
-    if any(after < before for before, after in pairwise(offsets)):
-        yield (
-            f"token offsets do not rise from 0 to {len(completion.text)}, the length of the text"
-        )
-
-
-def _action_problems(action: ParsedAction, tokens: int) -> Iterator[str]:
-    thought, act = action.thought_span, action.action_span
-    if not 0 == thought.start <= thought.stop == act.start <= act.stop == tokens:
-        yield (
-            f"spans [{thought.start}, {thought.stop}) and [{act.start}, {act.stop}) do not tile "
-            f"the {tokens} tokens of the answer"
-        )
-    if action.is_valid != (action.failure is None):
-        yield f"action_is_valid is {action.is_valid}, but action_failure is {action.failure}"
-    if action.was_randomised and action.is_valid:
-        yield "a valid action was drawn at random"

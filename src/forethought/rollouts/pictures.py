@@ -7,6 +7,7 @@ import numpy as np
 import PIL.Image
 
 from forethought.types import Image
+from forethought.value_checks import image_problem, size_problem
 
 
 class PictureEncoder:
@@ -16,10 +17,8 @@ class PictureEncoder:
         self._png_of: dict[tuple[tuple[int, ...], bytes], bytes] = {}
 
     def __call__(self, image: Image) -> bytes:
-        if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3 or not image.size:
-            raise ValueError(
-                f"an image is uint8 [H, W, 3], not empty: got {image.dtype} {list(image.shape)}"
-            )
+        if (problem := image_problem(image)) is not None:
+            raise ValueError(problem)
         # A digest, not the pixels: a shard of large pictures would be held twice.
         key = (image.shape, hashlib.sha256(image.tobytes()).digest())
         if key not in self._png_of:
@@ -38,6 +37,23 @@ class PictureDecoder:
 
     def __call__(self, png: bytes) -> Image:
         if png not in self._image_of:
-            with PIL.Image.open(BytesIO(png), formats=["PNG"]) as picture:
-                self._image_of[png] = np.array(picture, dtype=np.uint8)
+            self._image_of[png] = _decoded(png)
         return self._image_of[png]
+
+
+def _decoded(png: bytes) -> Image:
+    """
+    Raises:
+        ValueError: these are no pixels that `PictureEncoder` takes, or too many of them: a file
+            of some kilobytes can stand for gigabytes.
+    """
+    try:
+        with PIL.Image.open(BytesIO(png), formats=["PNG"]) as picture:
+            problem = size_problem(picture.height, picture.width)
+            image = np.array(picture, dtype=np.uint8) if problem is None else None
+    except Exception as error:  # Bytes of anybody's: what the library raises for them is many.
+        raise ValueError(f"an image cannot be read: {type(error).__name__}: {error}") from error
+    problem = problem or image_problem(image)
+    if problem is not None or image is None:
+        raise ValueError(problem)
+    return image

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from forethought.rollouts.fact_columns import FIELDS as FACT_FIELDS
 from forethought.rollouts.fact_columns import fact_columns, facts_of
 from forethought.rollouts.pictures import PictureDecoder, PictureEncoder
+from forethought.rollouts.soundness import require_filled
 from forethought.types import (
     Completion,
     Earned,
@@ -237,7 +238,7 @@ def _trajectory(first: Row, steps: Sequence[Row], pictures: PictureDecoder) -> T
         seed=first["seed"],
         task_type=_decoded(first["task_type"]),
         first_step=first["first_step"],
-        steps=tuple(_step(row, pictures) for row in steps),
+        steps=tuple(_placed_step(row, pictures) for row in steps),
         bootstrap_value=first["bootstrap_value"],
         success=first["success"],
         measures=tuple(Measure(_decoded(m["name"]), m["value"]) for m in first["measures"]),
@@ -258,6 +259,15 @@ def _earned(first: Row, steps: Sequence[Row]) -> Earned:
 def _failure(first: Row) -> EnvironmentFailure | None:
     name = first["environment_failure"]
     return None if name is None else EnvironmentFailure(name)
+
+
+def _placed_step(row: Row, pictures: PictureDecoder) -> Step:
+    try:
+        require_filled(row)
+        return _step(row, pictures)
+    except (ValueError, TypeError, KeyError) as error:
+        place = f"trajectory {row['trajectory']}, step {row['step']}"
+        raise ValueError(f"{place}: {error}") from error
 
 
 def _step(row: Row, pictures: PictureDecoder) -> Step:

@@ -7,7 +7,6 @@ read. Other tools (pandas, `datasets`) open it as plain Parquet.
 """
 
 import fcntl
-import hashlib
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -32,6 +31,14 @@ from forethought.rollouts.rows import (
     origins_from_table,
     to_table,
 )
+from forethought.rollouts.shard_files import (
+    check_seal,
+    copies_among,
+    is_copy,
+    open_shard,
+    write_seal,
+)
+from forethought.rollouts.soundness import earned_problems, problems_of
 from forethought.types import Earned, Origin, Trajectory
 
 SUFFIX = ".parquet"
@@ -42,10 +49,6 @@ _ROWS_PER_GROUP = 256
 """A reader holds one row group at a time; a trajectory is never split between two."""
 
 _VERSION_KEY = b"forethought.schema_version"
-
-_SEAL_SIZE = 32
-"""Bytes of SHA-256, put between the last page and the footer. A Parquet footer names its
-pages by their offsets, so readers that know nothing of a seal pass over it."""
 
 
 def write_shard(path: Path, trajectories: Sequence[Trajectory]) -> None:
@@ -84,12 +87,15 @@ def read_shard(path: Path) -> list[Trajectory]:
 def read_shards(source: Path) -> Iterator[Trajectory]:
     """The trajectories of one shard, or of every shard of a folder in the order of file names.
 
-    Memory holds one row group at a time. Temporary files are not shards.
+    Memory holds one row group at a time. Temporary files are not shards. These are data to learn
+    from, so trajectories that cannot be are refused, where `read_shard` gives what was written.
 
     Raises:
-        StorageError: there is no such file or folder, or a shard is refused (see `read_shard`).
+        StorageError: there is no such file or folder, a shard is refused (see `read_shard`), is
+            there twice, or holds an impossible trajectory (see `problems_of`).
     """
-    return (trajectory for path in _shards_of(source) for trajectory in stream_shard(path))
+    paths = _different(_shards_of(source))
+    return (one for path in paths for one in _sound(path, stream_shard(path), problems_of))
 
 
 def read_earned(source: Path) -> Iterator[Earned]:
@@ -102,8 +108,8 @@ def read_earned(source: Path) -> Iterator[Earned]:
     """
     return (
         earned
-        for path in _shards_of(source)
-        for earned in _stream(path, EARNED_COLUMNS, earned_from_table)
+        for path in _different(_shards_of(source))
+        for earned in _sound(path, stream_earned(path), earned_problems)
     )
 
 
@@ -111,11 +117,11 @@ def read_origins(source: Path) -> Iterator[Origin]:
     """Where the trajectories of `read_shards` come from, in the same order; in no time.
 
     Raises:
-        StorageError: as `read_shards`, or there is no shard.
+        StorageError: as `read_shard`, a shard is there twice, or there is none.
     """
     return (
         origin
-        for path in find_shards(source)
+        for path in _different(find_shards(source))
         for origin in _stream(path, ORIGIN_COLUMNS, origins_from_table)
     )
 
@@ -145,8 +151,26 @@ def find_shards(source: Path) -> list[Path]:
     return paths
 
 
+def _different(paths: list[Path]) -> list[Path]:
+    for path, other in copies_among(paths).items():
+        raise StorageError(f"{path}: {is_copy(other)}")
+    return paths
+
+
+def _sound(
+    path: Path, records: Iterator[_Record], problems: Callable[[_Record], Iterator[str]]
+) -> Iterator[_Record]:
+    for number, record in enumerate(records):
+        for problem in problems(record):
+            raise StorageError(
+                f"{path}: trajectory {number}: {problem}; `forethought data validate {path}` "
+                "lists all that is wrong"
+            )
+        yield record
+
+
 def _shards_of(source: Path) -> list[Path]:
-    if source.is_file():
+    if source.exists() and not source.is_dir():
         return [source]
     if not source.is_dir():
         raise StorageError(f"{source}: got no such file or folder, expected trajectories")
@@ -164,6 +188,11 @@ def stream_shard(path: Path) -> Iterator[Trajectory]:
     return _stream(path, None, lambda table: from_table(table, PictureDecoder()))
 
 
+def stream_earned(path: Path) -> Iterator[Earned]:
+    """What the trajectories of `stream_shard` earned."""
+    return _stream(path, EARNED_COLUMNS, earned_from_table)
+
+
 def _stream(
     path: Path,
     columns: Sequence[str] | None,
@@ -171,10 +200,10 @@ def _stream(
 ) -> Iterator[_Record]:
     """What a shard's row groups hold, of all columns or of some, decoded one group at a time."""
     with _refusals(path):
-        file = path.open("rb")
+        file = open_shard(path)
     with file:
         with _refusals(path):
-            _check_seal(file)
+            check_seal(file)
             shard = pq.ParquetFile(file)
             _check_schema(shard)
             groups = range(shard.num_row_groups)
@@ -200,12 +229,7 @@ def _write(file: BinaryIO, trajectories: Sequence[Trajectory]) -> None:
         for group in _groups(trajectories):
             writer.write_table(to_table(group, pictures))
         writer.add_key_value_metadata({_VERSION_KEY: SCHEMA_VERSION})
-    footer = _footer_start(file)
-    seal = _digest(file, (0, footer), (footer, _size(file)))
-    file.seek(footer)
-    tail = file.read()
-    file.seek(footer)
-    file.write(seal + tail)
+    write_seal(file)
 
 
 def _groups(trajectories: Sequence[Trajectory]) -> Iterator[list[tuple[int, Trajectory]]]:
@@ -259,24 +283,12 @@ def _refusals(path: Path) -> Generator[None]:
         yield
     except StorageError as error:
         raise StorageError(f"{path}: {error}") from None
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, pa.ArrowException) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise StorageError(f"{path}: cannot be read: {_reason(error)}") from error
         raise StorageError(
             f"{path}: got a damaged or foreign file ({_reason(error)}), expected a whole shard"
         ) from error
-
-
-def _check_seal(file: BinaryIO) -> None:
-    """Refuses a file that is not, byte for byte, what some version of this store wrote."""
-    footer = _footer_start(file)
-    if footer < _SEAL_SIZE:
-        raise ValueError("it does not end like one")
-    file.seek(footer - _SEAL_SIZE)
-    expected = file.read(_SEAL_SIZE)
-    got = _digest(file, (0, footer - _SEAL_SIZE), (footer, _size(file)))
-    if got != expected:
-        raise ValueError("its bytes do not match their seal")
 
 
 def _check_schema(shard: pq.ParquetFile) -> None:
@@ -289,31 +301,6 @@ def _check_schema(shard: pq.ParquetFile) -> None:
         raise StorageError(f"got schema version {version}, expected {SCHEMA_VERSION}")
     if not shard.schema_arrow.equals(SCHEMA):
         raise StorageError(f"got other columns than schema version {SCHEMA_VERSION} has")
-
-
-# Both
-
-
-def _footer_start(file: BinaryIO) -> int:
-    """Where the footer begins: a Parquet file ends with it, its size in 4 bytes, and `PAR1`.
-    Negative where a file that is none would have it."""
-    end = _size(file) - 8
-    file.seek(max(0, end))
-    return end - int.from_bytes(file.read(4), "little")
-
-
-def _size(file: BinaryIO) -> int:
-    return file.seek(0, os.SEEK_END)
-
-
-def _digest(file: BinaryIO, *ranges: tuple[int, int]) -> bytes:
-    """SHA-256 of the bytes in these half-open ranges, one after the other."""
-    digest = hashlib.sha256()
-    for start, stop in ranges:
-        file.seek(start)
-        while block := file.read(min(1 << 20, stop - file.tell())):
-            digest.update(block)
-    return digest.digest()
 
 
 def _reason(error: Exception) -> str:

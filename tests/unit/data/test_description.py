@@ -128,7 +128,7 @@ def test_json_has_null_for_what_does_not_exist(tmp_path: Path, data: Path) -> No
 
 def test_a_reward_that_is_not_finite_is_named(tmp_path: Path) -> None:
     write_shard(tmp_path / "a.parquet", [make_trajectory(0.0), make_trajectory(float("nan"))])
-    with pytest.raises(StorageError, match=r"a\.parquet: trajectory 1 has a reward"):
+    with pytest.raises(StorageError, match=r"a\.parquet: trajectory 1: step 0: reward is nan"):
         describe(tmp_path, gamma=1.0)
 
 

@@ -60,12 +60,16 @@ def test_the_action_is_parsed_or_it_is_all_of_the_text() -> None:
         ({}, True, False),
         ({"truncated": True}, False, True),
         ({"terminated": False}, False, False),
-        ({"terminated": True, "truncated": True}, True, True),
     ],
 )
 def test_how_it_ended(changes: dict[str, bool], terminated: bool, truncated: bool) -> None:
     last = read_line(line(**changes), HOW, default_seed=0).steps[-1]
     assert (last.terminated, last.truncated) == (terminated, truncated)
+
+
+def test_it_does_not_end_twice() -> None:
+    with pytest.raises(ProtocolError, match="terminated is True and truncated True"):
+        read_line(line(terminated=True, truncated=True), HOW, default_seed=0)
 
 
 def test_what_a_line_says_of_itself() -> None:

@@ -13,7 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forethought.rollouts.pictures import PictureEncoder
-from forethought.rollouts.store import read_earned, read_shard, read_shards, write_shard
+from forethought.rollouts.store import (
+    read_earned,
+    read_shard,
+    read_shards,
+    stream_earned,
+    write_shard,
+)
 from forethought.types import (
     Claim,
     Completion,
@@ -143,7 +149,7 @@ def test_any_trajectory_comes_back_exactly(trajectories: list[Trajectory]) -> No
         path = Path(folder) / "any.parquet"
         write_shard(path, trajectories)
         assert_same(read_shard(path), trajectories)
-        assert repr([*read_earned(path)]) == repr([one.earned for one in trajectories])
+        assert repr([*stream_earned(path)]) == repr([one.earned for one in trajectories])
 
 
 def a_step(*, text: str = "go", image: Image | None = None, **changes: object) -> Step:

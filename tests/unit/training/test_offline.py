@@ -20,7 +20,9 @@ from tests.unit.training.crossing import straight_on
 def crashed(crossing: World, tmp_path: Path) -> str:
     """Data of one episode, which broke off."""
     (walk,) = straight_on(crossing, range(1))
-    write_shard(tmp_path / "none.parquet", [replace(walk, failure=EnvironmentFailure.CRASH)])
+    write_shard(
+        tmp_path / "none.parquet", [replace(walk, steps=(), failure=EnvironmentFailure.CRASH)]
+    )
     return str(tmp_path / "none.parquet")
 
 
