@@ -28,6 +28,7 @@ ROOMS: dict[str, set[str]] = {
     "errors": set(),
     "visible": set(),
     "durable": set(),
+    "cache": set(),
     "config_parts": {"errors"},
     "config": {"errors", "config_parts"},
     "config_cnn": {"config_parts"},
@@ -37,11 +38,11 @@ ROOMS: dict[str, set[str]] = {
     "config_archer": {"config_parts"},
     "config_api": {"config_parts"},
     "config_file": {*SETTINGS, "errors"},
-    "environments": {"types", "errors", "value_checks"},
+    "environments": {"types", "errors", "value_checks", "cache"},
     "losses": set(),
     "targets": {"types", "errors", "losses"},
     "prompts": {"types", *SETTINGS, "environments"},
-    "policies": {"types", "errors", "visible", *SETTINGS, "losses"},
+    "policies": {"types", "errors", "visible", "durable", "cache", *SETTINGS, "losses"},
     "rollouts": {
         *("types", "errors", "value_checks", *SETTINGS, "durable"),
         *("environments", "prompts", "policies"),
@@ -89,7 +90,8 @@ ROOMS: dict[str, set[str]] = {
 of them only these."""
 
 WITHOUT_TORCH = {
-    *("types", "value_checks", "errors", "visible", "durable", *SETTINGS, "config_file"),
+    *("types", "value_checks", "errors", "visible", "durable", "cache", *SETTINGS),
+    "config_file",
     *("environments", "prompts", "runs"),
 }
 """A world, a prompt or a run folder is read in milliseconds, and by those who have no torch."""

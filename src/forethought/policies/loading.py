@@ -26,6 +26,7 @@ from transformers.processing_utils import ProcessorMixin
 from forethought.errors import PolicyError
 from forethought.policies.hub import require_source
 from forethought.policies.lora import load_lora, outline_lora
+from forethought.policies.smollm2 import folder_of
 
 PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 ADAPTER_CONFIG = "adapter_config.json"
@@ -69,6 +70,8 @@ def load_pretrained(source: str, *, dtype: torch.dtype = torch.float32) -> Loade
         model: PreTrainedModel = found.kind.from_pretrained(
             found.base, dtype=dtype, attn_implementation="sdpa", use_safetensors=True, **NO_CODE
         )
+        # By this adapters name what they sit in: as a person named it, not where it is cached.
+        model.name_or_path = found.name
         # The adapters then sit inside the model, which keeps its own class and methods.
         if found.has_adapter:
             require_safetensors(found.source)
@@ -96,8 +99,10 @@ class _Found(NamedTuple):
 
     source: str
     """Where they are."""
+    name: str
+    """What the weights are called, less those of an adapter."""
     base: str
-    """Where the weights are, less those of an adapter."""
+    """Where they are."""
     has_adapter: bool
     config: Any
     kind: Any
@@ -110,7 +115,8 @@ def _find(source: str) -> _Found:
     source = str(behaviour) if behaviour.is_dir() else source
     adapter = Path(source) / ADAPTER_CONFIG
     has_adapter = adapter.exists()
-    base = _base_of(adapter) if has_adapter else source
+    named = _base_of(adapter) if has_adapter else source
+    base = folder_of(named)
     try:
         require_source(base)
     except PolicyError as error:
@@ -121,7 +127,7 @@ def _find(source: str) -> _Found:
     sees = type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
     kind = AutoModelForImageTextToText if sees else AutoModelForCausalLM
     processor = _load_processor(source if Path(source).exists() else base, config, sees)
-    return _Found(source, base, has_adapter, config, kind, processor)
+    return _Found(source, named, base, has_adapter, config, kind, processor)
 
 
 def _base_of(adapter: Path) -> str:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from forethought.cache import cache_folder
 from forethought.environments.alfworld.engine import Engine, GameText
 from forethought.environments.alfworld.expert import advise
 from forethought.environments.alfworld.games import Game
@@ -31,7 +32,6 @@ from forethought.environments.alfworld.tasks import (
     is_held_out,
     rooms_of,
 )
-from forethought.environments.alfworld.translation import cache_folder
 
 VERSION = 1
 """Of the drawing: raised whenever a seed would give another game."""

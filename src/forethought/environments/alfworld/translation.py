@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from forethought.cache import cache_folder
 from forethought.environments.alfworld.libraries import load_libraries
 from forethought.errors import StorageError
 
@@ -24,9 +25,6 @@ FORMAT = 1
 
 TRIVIAL = "Atom dummy(val1)"
 """In what the translator writes where it sees that there is nothing to plan."""
-
-CACHE_VARIABLE = "FORETHOUGHT_CACHE"
-"""Environment variable that names another folder than ~/.cache/forethought."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +52,6 @@ def translate(domain: str, problem: str) -> Translation:
         known = translate_anew(domain, problem)
         _write(path, known)
     return known
-
-
-def cache_folder() -> Path:
-    """Where derived files lie that can be made again at any time."""
-    named = os.environ.get(CACHE_VARIABLE)
-    if named:
-        return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "forethought"
 
 
 def translate_anew(domain: str, problem: str) -> Translation:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from forethought.cache import CACHE_VARIABLE
 from forethought.environments.alfworld.engine import Engine, GameText
 from forethought.environments.alfworld.games import Game, write_game
 from forethought.environments.alfworld.generator import solve
@@ -12,7 +13,6 @@ from forethought.environments.alfworld.package import domain_text, grammar_text,
 from forethought.environments.alfworld.problem import goal_words, write_problem
 from forethought.environments.alfworld.scene import Receptacle, Scene, Thing
 from forethought.environments.alfworld.tasks import Goal, TaskType
-from forethought.environments.alfworld.translation import CACHE_VARIABLE
 
 
 @pytest.fixture(scope="session", autouse=True)
