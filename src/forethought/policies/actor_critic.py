@@ -1,5 +1,6 @@
 """One module that scores completions and judges prompts: the model and its critic."""
 
+from collections.abc import Callable
 from typing import NamedTuple, cast
 
 import torch
@@ -10,6 +11,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from forethought.losses.entropy import token_entropy
 from forethought.policies.batching import Held, TokenBatch
 from forethought.policies.encoding import placeholder_ids
+from forethought.policies.projection import LARGEST, Projection, Score
 
 RULED_OUT = -1e9
 """Probability exactly 0, yet finite: 0 · log 0 stays 0 in the entropy."""
@@ -80,21 +82,20 @@ class ActorCritic(nn.Module):
         super().__init__()
         self.model = model
         self.value_head = value_head
-        self._hidden: Tensor | None = None
+        self.largest_projection = LARGEST
+        """Logits that are held at a time; more are made in chunks."""
         self._unspeakable = placeholder_ids(model)
-        # The projection's input is the last hidden state, in every architecture; asking
-        # for `output_hidden_states` would keep those of all layers.
-        projection = model.get_output_embeddings()
-        assert projection is not None
-        projection.register_forward_pre_hook(self._remember_hidden)
+        self._projection = Projection(model)
+
+    @property
+    def vocabulary(self) -> int:
+        """Tokens that the model scores."""
+        return self._projection.vocabulary
 
     @property
     def returns_deviation(self) -> Tensor:
         """What the critic takes for one unit; 1 where there is none."""
         return torch.tensor(1.0) if self.value_head is None else self.value_head.deviation
-
-    def _remember_hidden(self, module: nn.Module, arguments: tuple[Tensor, ...]) -> None:
-        self._hidden = arguments[0]
 
     def without_dropout(self) -> None:
         """Evaluation mode; yet layers that were told to recompute their activations do.
@@ -109,9 +110,7 @@ class ActorCritic(nn.Module):
 
     def last_hidden(self) -> Tensor:
         """Hidden states at the positions that the last forward pass projected."""
-        assert self._hidden is not None
-        hidden, self._hidden = self._hidden, None
-        return hidden
+        return self._projection.take_hidden()
 
     def speakable(self, logits: Tensor) -> Tensor:
         """Logits [..., V] in fp32 with image placeholders ruled out.
@@ -141,18 +140,10 @@ class ActorCritic(nn.Module):
             entropy_gradient: whether the entropies are part of what is optimised.
             critic_gradient: whether the values' gradient goes on from their head into the model.
         """
-        logits_RWV = self._window_logits(batch)
-        hidden_RWH = self.last_hidden()
-        logprobs_NV = torch.log_softmax(
-            self.speakable(logits_RWV.flatten(0, 1)) / temperature, dim=-1
-        )
-        logprobs_BT = logprobs_NV[batch.sources_BT, batch.targets_BT]
-        with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
-            entropies_BT = token_entropy(logprobs_V=logprobs_NV)[batch.sources_BT]
-        if batch.held is not None:
-            logprobs_BT, entropies_BT = _held(
-                logprobs_NV, logprobs_BT, entropies_BT, batch, batch.held
-            )
+        keeps_entropy = entropy_gradient and torch.is_grad_enabled()
+        logits = batch.input_ids_RL.shape[0] * len(batch.window) * self.vocabulary
+        score = self._score_at_once if logits <= self.largest_projection else self._score_in_chunks
+        hidden_RWH, logprobs_BT, entropies_BT = score(batch, temperature, keeps_entropy)
         values_B = None
         if self.value_head is not None:
             seen_BH = hidden_RWH.flatten(0, 1)[batch.value_sources_B]
@@ -164,6 +155,58 @@ class ActorCritic(nn.Module):
             values_B,
         )
 
+    def _score_at_once(
+        self, batch: TokenBatch, temperature: float, keeps_entropy: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Hidden states [R, W, H], log-probs and entropies [B, T]."""
+        logits_RWV = self._window_logits(batch)
+        hidden_RWH = self.last_hidden()
+        logprobs_NV = torch.log_softmax(
+            self.speakable(logits_RWV.flatten(0, 1)) / temperature, dim=-1
+        )
+        logprobs_BT = logprobs_NV[batch.sources_BT, batch.targets_BT]
+        with torch.set_grad_enabled(keeps_entropy):
+            entropies_BT = token_entropy(logprobs_V=logprobs_NV)[batch.sources_BT]
+        if batch.held is not None:
+            logprobs_CA = logprobs_NV[_held_sources(batch)[:, None], batch.held.ids_CA]
+            logprobs_BT, entropies_BT = _held(logprobs_CA, logprobs_BT, entropies_BT, batch.held)
+        return hidden_RWH, logprobs_BT, entropies_BT
+
+    def _score_in_chunks(
+        self, batch: TokenBatch, temperature: float, keeps_entropy: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The same numbers, of the completions' tokens alone and some at a time."""
+
+        def score(logits_nV: Tensor, targets_n: Tensor) -> tuple[Tensor, Tensor]:
+            logprobs_nV = torch.log_softmax(self.speakable(logits_nV) / temperature, dim=-1)
+            with torch.set_grad_enabled(keeps_entropy):
+                entropies_n = token_entropy(logprobs_V=logprobs_nV)
+            return logprobs_nV.gather(1, targets_n[:, None])[:, 0], entropies_n
+
+        def pick(logits_nV: Tensor, ids_nA: Tensor) -> tuple[Tensor]:
+            return (
+                torch.log_softmax(self.speakable(logits_nV) / temperature, -1).gather(1, ids_nA),
+            )
+
+        def in_chunks(how: Score, sources_N: Tensor, columns_N: Tensor) -> tuple[Tensor, ...]:
+            return self._projection.in_chunks(
+                how, hidden_NH[sources_N], columns_N, largest=self.largest_projection
+            )
+
+        hidden_RWH = self._window_hidden(batch)
+        hidden_NH = hidden_RWH.flatten(0, 1)
+        mask_BT = batch.mask_BT
+        logprobs_N, entropies_N = in_chunks(
+            score, batch.sources_BT[mask_BT], batch.targets_BT[mask_BT]
+        )
+        zeros_BT = hidden_NH.new_zeros(mask_BT.shape, dtype=torch.float32)
+        logprobs_BT = zeros_BT.masked_scatter(mask_BT, logprobs_N)
+        entropies_BT = zeros_BT.masked_scatter(mask_BT, entropies_N)
+        if batch.held is not None:
+            (logprobs_CA,) = in_chunks(pick, _held_sources(batch), batch.held.ids_CA)
+            logprobs_BT, entropies_BT = _held(logprobs_CA, logprobs_BT, entropies_BT, batch.held)
+        return hidden_RWH, logprobs_BT, entropies_BT
+
     def action_logprobs(self, batch: TokenBatch, is_action_BT: Tensor) -> Tensor:
         """Log-probs [N, V] of all tokens where some of the completion tokens stand: nats, fp32.
 
@@ -171,10 +214,7 @@ class ActorCritic(nn.Module):
             batch: on the model's device.
             is_action_BT: which of its tokens; N of them, in the order of their flags.
         """
-        logits_RWV = self._window_logits(batch)
-        self._hidden = None
-        sources_N = batch.sources_BT[is_action_BT]
-        return torch.log_softmax(self.speakable(logits_RWV.flatten(0, 1)[sources_N]), dim=-1)
+        return self.project(self.action_hidden(batch, is_action_BT))
 
     def action_hidden(self, batch: TokenBatch, is_action_BT: Tensor) -> Tensor:
         """Last hidden states [N, H] of which some of the completion tokens were foretold.
@@ -182,8 +222,34 @@ class ActorCritic(nn.Module):
         Args:
             batch, is_action_BT: as `action_logprobs`.
         """
-        self._window_logits(batch)
-        return self.last_hidden().flatten(0, 1)[batch.sources_BT[is_action_BT]]
+        return self._window_hidden(batch).flatten(0, 1)[batch.sources_BT[is_action_BT]]
+
+    def project(self, hidden_NH: Tensor) -> Tensor:
+        """Log-probs [N, V] of all tokens after hidden states, nats, fp32."""
+        return torch.log_softmax(self.logits(hidden_NH), dim=-1)
+
+    def log_normalizers(self, hidden_NH: Tensor) -> Tensor:
+        """log Σ exp of all tokens' logits [N] after hidden states, fp32."""
+
+        def normalize(logits_nV: Tensor) -> tuple[Tensor]:
+            return (torch.logsumexp(self.speakable(logits_nV), dim=-1),)
+
+        (nats_N,) = self._projection.in_chunks(
+            normalize, hidden_NH, largest=self.largest_projection
+        )
+        return nats_N
+
+    def without_projection(self, forward: Callable[[], Tensor]) -> Tensor:
+        """Last hidden states [R, W, H] of a forward pass of the model that gives its logits, which
+        are not made."""
+        return self._projection.leave_out(forward)
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """Those after hidden states: [..., V], placeholders ruled out, fp32."""
+        return self.speakable(self._projection(hidden))
+
+    def _window_hidden(self, batch: TokenBatch) -> Tensor:
+        return self._projection.leave_out(lambda: self._window_logits(batch))
 
     def _window_logits(self, batch: TokenBatch) -> Tensor:
         logits_RWV: Tensor = self.model(
@@ -218,12 +284,16 @@ class ActorCritic(nn.Module):
         return positions_3RL + (batch.places_RL - straight_L)
 
 
+def _held_sources(batch: TokenBatch) -> Tensor:
+    """Where the tokens [C] that could be only some were predicted, in the flattened window."""
+    assert batch.held is not None
+    return batch.sources_BT[batch.held.rows_C, batch.held.columns_C]
+
+
 def _held(
-    logprobs_NV: Tensor, logprobs_BT: Tensor, entropies_BT: Tensor, batch: TokenBatch, held: Held
+    logprobs_CA: Tensor, logprobs_BT: Tensor, entropies_BT: Tensor, held: Held
 ) -> tuple[Tensor, Tensor]:
     """Log-probs and entropies of tokens that could be only some: of the distribution over those."""
-    sources_C = batch.sources_BT[held.rows_C, held.columns_C]
-    logprobs_CA = logprobs_NV[sources_C[:, None], held.ids_CA]
     logprobs_CA = logprobs_CA.masked_fill(~held.mask_CA, RULED_OUT)
     totals_C = torch.logsumexp(logprobs_CA, dim=1)
     places = (held.rows_C, held.columns_C)

@@ -115,7 +115,7 @@ def write_checkpoint(weights: Path, folder: Path) -> None:
     from tokenizers import pre_tokenizers
     from transformers import AutoTokenizer, LlamaForCausalLM
 
-    place = {"gguf_file": weights.name}
+    place: dict[str, Any] = {"gguf_file": weights.name}
     quantized: Any = LlamaForCausalLM.from_pretrained(
         str(weights.parent), dtype=torch.float32, **place
     )

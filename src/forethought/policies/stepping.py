@@ -75,7 +75,8 @@ class SteppedModel:
         self._cache.begin_prefill(*rows)
         positions = self._module.position_ids(batch)
         ends_B = torch.tensor([length - 1 for length in lengths], device=self._device)
-        with self._last_layer.only_at(ends_B):
+
+        def forward() -> Tensor:
             logits_RWV: Tensor = self._module.model(
                 input_ids=batch.input_ids_RL,
                 position_ids=positions,
@@ -84,9 +85,13 @@ class SteppedModel:
                 use_cache=True,
                 **batch.images,
             ).logits
-        sources_B = batch.value_sources_B
-        logits_BV = self._module.speakable(logits_RWV.flatten(0, 1)[sources_B])
-        hidden_BH = self._module.last_hidden().flatten(0, 1)[sources_B]
+            return logits_RWV
+
+        # Prompts end at different places: the window that holds all ends is much longer than they.
+        with self._last_layer.only_at(ends_B):
+            hidden_RWH = self._module.without_projection(forward)
+        hidden_BH = hidden_RWH.flatten(0, 1)[batch.value_sources_B]
+        logits_BV = self._module.logits(hidden_BH)
         head = self._module.value_head
         values: list[float | None] = [None] * len(lengths)
         if head is not None:

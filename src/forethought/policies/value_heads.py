@@ -11,11 +11,10 @@ from transformers import PreTrainedModel
 
 from forethought.errors import PolicyError
 from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.projection import scaled_by
 from forethought.policies.reweighted import Twin, load_twin, twin_of
 
 HEADS_FILE = "value_heads.safetensors"
-_SCALINGS = ("final_logit_softcapping", "logit_scale", "logits_scaling")
-"""What some architectures do to the projection's output, and would do to values."""
 
 
 class TokenValues(NamedTuple):
@@ -97,12 +96,11 @@ def new_heads(model: PreTrainedModel, *, seed: int) -> ValueHeads:
         PolicyError: a model that does more to its projection's output than giving it out.
     """
     text = model.config.get_text_config()
-    for name in _SCALINGS:
-        if getattr(text, name, None) not in (None, 1, 1.0):
-            raise PolicyError(
-                f"{type(model).__name__} scales its logits ({name} {getattr(text, name)}), which "
-                "values are not to be — expected a model without"
-            )
+    for name in scaled_by(model):
+        raise PolicyError(
+            f"{type(model).__name__} scales its logits ({name} {getattr(text, name)}), which "
+            "values are not to be — expected a model without"
+        )
     projection = model.get_output_embeddings()
     assert projection is not None
     vocabulary = int(projection.weight.shape[0])

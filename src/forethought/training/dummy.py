@@ -52,7 +52,7 @@ def raise_dummy(learner: Learner, dummy: int) -> None:
     encoder, device = models.behaviour.encoder, models.behaviour.device
     for part in lay_out(sample, encoder, device, config.compute.micro_batch_tokens):
         hidden.append(module.action_hidden(part.tokens, part.is_action_BT))
-        nats_N = torch.logsumexp(module.speakable(projection(hidden[-1])), dim=-1)
+        nats_N = module.log_normalizers(hidden[-1])
         wanted.append(nats_N + torch.logit(1 - share))
         if sum(map(len, wanted)) >= ACTIONS:
             break
