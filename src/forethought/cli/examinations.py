@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 from forethought.cli.libraries import usable_cores
 from forethought.environments import is_installed, list_environments
 from forethought.environments.chess.program import PACKAGE, find_stockfish
+from forethought.policies.smollm2 import INSTALL, NAME, converted_folder, missing_packages
 
 _GIB = 2**30
 _MIN_DISK_GIB = 2.0
@@ -119,6 +120,17 @@ def examine_worlds() -> Iterator[Finding]:
             yield Finding("stockfish", "missing", message, PACKAGE)
 
 
+def examine_smollm2() -> Iterator[Finding]:
+    """The real checkpoint that comes in a package, and whether it is converted."""
+    missing = missing_packages()
+    if missing:
+        yield Finding(NAME, "missing", f"needs {' and '.join(missing)}", INSTALL)
+    elif (folder := converted_folder()).is_dir():
+        yield Finding(NAME, "ok", f"converted, in {folder}")
+    else:
+        yield Finding(NAME, "ok", f"installed; --model {NAME} converts it once, 540 MB in {folder}")
+
+
 def examine_terminal() -> Iterator[Finding]:
     """Whether `forethought play` can show pictures."""
     size = shutil.get_terminal_size()
@@ -168,6 +180,7 @@ EXAMINATIONS: tuple[Callable[[], Iterator[Finding]], ...] = (
     examine_devices,
     examine_torchvision,
     examine_worlds,
+    examine_smollm2,
     examine_terminal,
     examine_room,
     examine_hub,

