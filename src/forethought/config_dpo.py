@@ -58,6 +58,14 @@ class DPOConfig:
     """κ of Eq. 7 (APC): weight of how far the winner's action has moved, in probability given
     its thoughts, from the reference's. Paper: 0.1; 0 off, 1 hurts."""
 
+    consistency_reference: Literal["reference", "start"] = "start"
+    """Whose p(a|T) APC holds the policy to: the reference's, which `refresh_every` moves on, or
+    that of the model that the run started from (the paper's "pre-training results"). Without
+    `refresh_every` they are the same."""
+
+    consistency_sides: Literal["chosen", "both"] = "chosen"
+    """Whose actions APC holds: the chosen responses' (Eq. 7), or the rejected ones' as well."""
+
     weight_gradient: Literal["detached", "full"] = "detached"
     """apw: whether p(a|T) is a number, or trained, too."""
 
@@ -203,6 +211,12 @@ class DPOConfig:
         """Episodes that are alone in their group, all of them, would never make a pair."""
         is_alone = self.group_size == 1 and self.pair_group == "start" and self.data is None
         return not (is_alone and self.pairing == "trajectory")
+
+    @property
+    def has_anchor(self) -> bool:
+        """Whether the start of the run is kept beside a reference that moves."""
+        is_held = self.consistency_coefficient > 0 and self.consistency_reference == "start"
+        return is_held and self.refresh_every is not None
 
     @property
     def iterations(self) -> int:

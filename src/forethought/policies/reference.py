@@ -20,6 +20,8 @@ from forethought.errors import CheckpointError
 from forethought.policies.huggingface import HuggingFacePolicy
 
 REFERENCE_FILE = "reference.safetensors"
+ANCHOR_FILE = "anchor.safetensors"
+"""Of a second reference, which stays where the run started while the first one is refreshed."""
 _ADAPTER_START = "lora_B"
 """The matrices that are zero until an adapter has learned something."""
 
@@ -63,10 +65,10 @@ class Reference:
         """From now on the reference is the policy as it is at this moment."""
         self._frozen = copy_of_trained(self._policy.module.model)
 
-    def save(self, folder: Path) -> None:
+    def save(self, folder: Path, file: str = REFERENCE_FILE) -> None:
         """Writes what a resumed run cannot know: nothing where the adapters are switched off."""
         if self._frozen is not None:
-            save_file(self._frozen, folder / REFERENCE_FILE)
+            save_file(self._frozen, folder / file)
 
     def _swap(self, frozen: dict[str, Tensor]) -> None:
         """Exchanges what the parameters hold; the optimiser's references stay good."""
@@ -82,17 +84,19 @@ def start_reference(policy: HuggingFacePolicy) -> Reference:
     return Reference(policy, copy_of_trained(model))
 
 
-def load_reference(policy: HuggingFacePolicy, folder: Path) -> Reference:
+def load_reference(
+    policy: HuggingFacePolicy, folder: Path, file: str = REFERENCE_FILE
+) -> Reference:
     """The reference that a checkpoint holds.
 
     Raises:
         CheckpointError: it belongs to other weights than the policy trains.
     """
-    path = folder / REFERENCE_FILE
+    path = folder / file
     if not path.exists():
         if policy.adapter is None:
             raise CheckpointError(
-                f"{folder}: got no {REFERENCE_FILE}, which a run without adapters needs — "
+                f"{folder}: got no {file}, which a run without adapters needs — "
                 "expected a checkpoint of a run with a reference policy"
             )
         return Reference(policy, None)

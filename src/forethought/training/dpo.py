@@ -15,22 +15,28 @@ import torch
 from torch import Tensor
 
 from forethought.config_dpo import DPOConfig
-from forethought.errors import OffPolicyError
 from forethought.losses.preference.action_consistency import action_consistency_loss
+from forethought.losses.preference.answers import Answers
 from forethought.policies.actor_critic import Scores
 from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.reference import Reference, load_reference, start_reference
+from forethought.policies.reference import (
+    ANCHOR_FILE,
+    Reference,
+    load_reference,
+    start_reference,
+)
 from forethought.rollouts.collector import Collected
 from forethought.targets.pairs import Pair
 from forethought.training.objectives import objective
-from forethought.training.optim import Stretch, Updater
+from forethought.training.optim import Stretch
 from forethought.training.pair_samples import (
     PairSample,
+    PairTokens,
     answers_of,
     lay_out_pairs,
     plan_pairs,
-    to_pair_sample,
 )
+from forethought.training.pair_scoring import Known, Learner, ask_reference
 from forethought.training.pairing import (
     Collectors,
     Gathered,
@@ -49,19 +55,6 @@ from forethought.training.summary import (
 )
 from forethought.types import Measure
 
-RATIO_TOLERANCE = 1e-3
-"""In fp32, before the first update of an iteration, every token's ratio is 1 within this."""
-
-
-class Learner(NamedTuple):
-    """What every part of an iteration works with."""
-
-    policy: HuggingFacePolicy
-    updater: Updater
-    reference: Reference
-    config: DPOConfig
-    run: Run
-
 
 class Statistics(NamedTuple):
     """Of one iteration's updates, averaged over them."""
@@ -77,16 +70,6 @@ class Statistics(NamedTuple):
     gradient_norm: float
 
 
-class Known(NamedTuple):
-    """Of an iteration's pairs, before the first update."""
-
-    samples: list[PairSample]
-    deviation: float
-    """Largest |ratio - 1| between sampled and recomputed."""
-    reference_point: float
-    """KTO's: the mean log-ratio of the answers, nats, at least 0."""
-
-
 def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
     """Trains, and returns the run folder.
 
@@ -99,10 +82,11 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
         world, policy = start(config, run, slots=slots, critic=False)
         folder = run.checkpoint
         reference = load_reference(policy, folder) if folder else start_reference(policy)
+        anchor = open_anchor(policy, reference, config, run)
         stored = stored_pairs(config, run) if config.data is not None else None
         total = config.iterations * updates_in_an_iteration(config, stored, run)
         updater = run.make_updater(policy, config.optimizer, total_steps=total)
-        learner = Learner(policy, updater, reference, config, run)
+        learner = Learner(policy, updater, reference, anchor, config, run)
         iteration = run.steps_done
         played = run.progress.environment_steps if run.progress else 0
         bar = run.bar("dpo", config.total_steps if stored is None else config.iterations)
@@ -139,10 +123,22 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
                         step=iteration,
                         cursors=collectors.whole.cursors() if stored is None else (),
                         reference=reference,
+                        anchor=None if anchor is reference else anchor,
                         environment_steps=played,
                     )
         bar.close()
         return run.folder.path
+
+
+def open_anchor(
+    policy: HuggingFacePolicy, reference: Reference, config: DPOConfig, run: Run
+) -> Reference:
+    """What APC holds to: the reference, or, where that one moves, the start of the run."""
+    if not config.has_anchor:
+        return reference
+    if run.checkpoint is None:
+        return start_reference(policy)
+    return load_reference(policy, run.checkpoint, ANCHOR_FILE)
 
 
 def stretch_of(config: DPOConfig, iteration: int, played: int, steps: int) -> Stretch:
@@ -185,68 +181,12 @@ def draw(pairs: Sequence[Pair], learner: Learner, iteration: int) -> list[Pair]:
     return [pairs[index - first] for index in chosen if first <= index < first + len(pairs)]
 
 
-def ask_reference(pairs: Sequence[Pair], learner: Learner) -> Known:
-    """Scores the answers as the reference would have given them, and as the policy did.
-
-    Raises:
-        OffPolicyError: the policy's own log-probs in fp32 are not those that were sampled:
-            prompt, image, ids or weights are not those of the rollout.
-    """
-    policy, _, reference, config, run = learner
-    samples = [to_pair_sample(pair, policy) for pair in pairs]
-    policy.module.eval()
-    largest, ratios = 0.0, 0.0
-    for indices in plan_pairs(samples, config.compute.micro_batch_tokens):
-        chosen = [samples[index] for index in indices]
-        layout = lay_out_pairs(chosen, policy.encoder, policy.device)
-        with torch.no_grad(), run.autocast():
-            own: Scores = learner.updater.module(
-                layout.tokens, temperature=config.rollout.temperature
-            )
-            with reference.in_place():
-                theirs: Scores = learner.updater.module(
-                    layout.tokens, temperature=config.rollout.temperature
-                )
-        if config.data is None:
-            largest = max(largest, deviation(own, layout.tokens.mask_BT, chosen))
-        sides = [answers_of(scores, layout) for scores in (own, theirs)]
-        ratios += sum(
-            float((mine.logprobs - other.logprobs).sum())
-            for mine, other in zip(*sides, strict=True)
-        )
-        for position, index in enumerate(indices):
-            samples[index] = PairSample(
-                *(
-                    sample._replace(
-                        reference_thoughts=float(answers.thoughts_P[position]),
-                        reference_action=float(answers.action_P[position]),
-                    )
-                    for sample, answers in zip(samples[index], sides[1], strict=True)
-                )
-            )
-    largest = max(run.gather([largest]))
-    if config.compute.precision == "fp32" and largest > RATIO_TOLERANCE:
-        raise OffPolicyError(
-            f"before the first update a ratio is off 1 by {largest:.2g} — expected at most "
-            f"{RATIO_TOLERANCE:g}: the recomputed log-probs are not those that were sampled"
-        )
-    count = 2 * sum(run.gather([len(samples)]))
-    return Known(samples, largest, max(0.0, sum(run.gather([ratios])) / max(count, 1)))
-
-
-def deviation(scores: Scores, mask_BT: Tensor, pairs: Sequence[PairSample]) -> float:
-    """The largest |ratio - 1| of a token, between its log-probs now and as sampled."""
-    sampled = [answer.sampled_logprobs for pair in pairs for answer in pair]
-    flat = torch.tensor([logprob for row in sampled for logprob in row])
-    return float((scores.logprobs_BT[mask_BT].cpu() - flat).expm1().abs().max())
-
-
 def improve(known: Known, learner: Learner, iteration: int, stretch: Stretch) -> Statistics:
     """Epochs of optimiser steps over shuffled batches of pairs; none where there are no pairs.
 
     Batches are drawn from the pairs of all processes; each process does its own ones.
     """
-    policy, updater, _, config, run = learner
+    policy, updater, _, _, config, run = learner
     policy.module.without_dropout()
     samples = known.samples
     count, first = sum(run.gather([len(samples)])), run.offset(len(samples))
@@ -286,7 +226,7 @@ def micro_losses(
         reference_point: KTO's, nats.
         totals: the parts' statistics are added to it, in the order of `Statistics`.
     """
-    policy, updater, _, config, run = learner
+    policy, updater, _, _, config, run = learner
 
     def part(indices: Sequence[int]) -> Tensor:
         chosen = [samples[index] for index in indices]
@@ -295,9 +235,7 @@ def micro_losses(
             scores: Scores = updater.module(layout.tokens, temperature=config.rollout.temperature)
         winners, losers = answers_of(scores, layout)
         ranked = objective(winners, losers, config, reference_point)
-        consistency = action_consistency_loss(
-            action_P=winners.action_P, reference_action_P=winners.reference_action_P
-        )
+        consistency = consistency_of(winners, losers, layout, config)
         share = len(indices) / whole
         statistics = [
             ranked.loss,
@@ -315,6 +253,17 @@ def micro_losses(
     return [
         partial(part, indices) for indices in plan_pairs(samples, config.compute.micro_batch_tokens)
     ]
+
+
+def consistency_of(
+    winners: Answers, losers: Answers, layout: PairTokens, config: DPOConfig
+) -> Tensor:
+    """APC, of the chosen responses (Eq. 7) or of both."""
+    action_P, anchors_P = winners.action_P, layout.anchors_B[layout.winners_P]
+    if config.consistency_sides == "both":
+        action_P = torch.cat([action_P, losers.action_P])
+        anchors_P = torch.cat([anchors_P, layout.anchors_B[layout.losers_P]])
+    return action_consistency_loss(action_P=action_P, reference_action_P=anchors_P)
 
 
 def summarise(

@@ -34,6 +34,8 @@ class AnswerSample(NamedTuple):
     """log π_ref(T|x), nats."""
     reference_action: float = 0.0
     """log π_ref(a|x, T), nats."""
+    anchor_action: float = 0.0
+    """The same under the model that APC holds to."""
 
 
 class PairSample(NamedTuple):
@@ -119,6 +121,8 @@ class PairTokens(NamedTuple):
     losers_P: Tensor
     references: tuple[Tensor, Tensor, Tensor, Tensor]
     """[P] each: of winners, thoughts and action; of losers, thoughts and action."""
+    anchors_B: Tensor
+    """log p(a|x, T) of every completion under the model that APC holds to."""
 
 
 def lay_out_pairs(
@@ -150,6 +154,7 @@ def lay_out_pairs(
         winners_P.to(device),
         winners_P.to(device) + 1,
         references,
+        torch.tensor([answer.anchor_action for answer in answers], device=device),
     )
 
 

@@ -103,6 +103,7 @@ class Run:
         step: int,
         cursors: Sequence[Cursor] = (),
         reference: Reference | None = None,
+        anchor: Reference | None = None,
         environment_steps: int = 0,
     ) -> None:
         """Writes a checkpoint from which this run, killed, continues bit for bit."""
@@ -127,6 +128,7 @@ class Run:
                 progress=progress,
                 randomness=randomness,
                 reference=reference,
+                anchor=anchor,
             ),
         )
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from forethought.errors import CheckpointError
-from forethought.policies.reference import Reference
+from forethought.policies.reference import ANCHOR_FILE, Reference
 from forethought.policies.trainable import Trainable
 from forethought.rollouts.slot import Cursor
 from forethought.rollouts.store import count_steps
@@ -57,16 +57,20 @@ def save_state(
     progress: Progress,
     randomness: Sequence[Mapping[str, Tensor]],
     reference: Reference | None = None,
+    anchor: Reference | None = None,
 ) -> None:
     """Writes all of it into a folder that will become a checkpoint.
 
     Args:
         randomness: per process, its `random_states`.
         reference: for algorithms that have one.
+        anchor: a second one, which is never refreshed.
     """
     policy.save(folder / MODEL_DIR)
     if reference is not None:
         reference.save(folder)
+    if anchor is not None:
+        anchor.save(folder, ANCHOR_FILE)
     save_file(_optimizer_tensors(updater), folder / _OPTIMIZER)
     states = {f"{i}/{k}": state for i, one in enumerate(randomness) for k, state in one.items()}
     save_file(states, folder / _RANDOMNESS)

@@ -3,9 +3,11 @@
 import math
 import shutil
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any, Literal, cast
 
 import pytest
 import torch
@@ -20,14 +22,25 @@ from forethought.config_parts import (
     RolloutConfig,
 )
 from forethought.errors import ConfigError
+from forethought.losses.preference.answers import Answers
+from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.policies.loading import load_pretrained
+from forethought.policies.reference import (
+    ANCHOR_FILE,
+    REFERENCE_FILE,
+    copy_of_trained,
+    start_reference,
+)
 from forethought.rollouts.scripted import expert_answer, play, random_answer
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import open_world
 from forethought.runs.metrics import read_metrics
 from forethought.targets.pairs import Pair
-from forethought.training.dpo import Learner, draw, train_dpo
+from forethought.training.dpo import consistency_of, draw, train_dpo
+from forethought.training.pair_samples import PairTokens
+from forethought.training.pair_scoring import Learner, ask_reference
 from forethought.training.run import Run
-from tests.unit.training.small_bandit import WORLD, save_small_model
+from tests.unit.training.small_bandit import WORLD, pairs_in_play, save_small_model
 
 OBJECTIVES: list[Objective] = [
     *("dpo", "constant_action", "apw", "ipo", "rdpo", "rpo", "hinge", "kto", "simpo")
@@ -90,7 +103,7 @@ def drawn(run: OneOf, pairs: Sequence[str], iteration: int = 0) -> list[str]:
     """Three of all; letters stand for pairs."""
     config = DPOConfig(pairs_per_iteration=3, batch_size=3)
     nobody: Any = None
-    learner = Learner(nobody, nobody, nobody, config, cast(Run, run))
+    learner = Learner(nobody, nobody, nobody, nobody, config, cast(Run, run))
     return cast(list[str], draw(cast(list[Pair], list(pairs)), learner, iteration))
 
 
@@ -135,6 +148,76 @@ def test_the_reference_does_not_move_unless_told_to(
     always = read_metrics(train_dpo(fresh) / "metrics.jsonl").column("winner_log_ratio").values
     assert never[0] == always[0]
     assert abs(always[-1]) < abs(never[-1])
+
+
+@pytest.mark.parametrize("reference", ["start", "reference"])
+def test_apc_holds_to_the_start_or_to_a_reference_that_moves(
+    reference: Literal["start", "reference"], model: Path, data: Path, tmp_path: Path
+) -> None:
+    config = replace(
+        settings(model, data, tmp_path / "run"),
+        epochs=2,
+        refresh_every=1,
+        consistency_reference=reference,
+    )
+    checkpoint = train_dpo(config) / "checkpoints" / "step_2"
+    began, ended = (
+        copy_of_trained(HuggingFacePolicy(load_pretrained(str(path)), slots=1).module.model)
+        for path in (model, checkpoint / "model")
+    )
+    moved = next(name for name in began if not torch.equal(began[name], ended[name]))
+    assert torch.equal(load_file(checkpoint / REFERENCE_FILE)[moved], ended[moved])
+    assert (checkpoint / ANCHOR_FILE).exists() == config.has_anchor == (reference == "start")
+    if config.has_anchor:
+        assert torch.equal(load_file(checkpoint / ANCHOR_FILE)[moved], began[moved])
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_each_pair_knows_its_reference_and_what_apc_holds_to(is_held: bool, model: Path) -> None:
+    policy = HuggingFacePolicy(load_pretrained(str(model)), slots=1)
+    pairs = pairs_in_play("task_type")
+    reference, anchor = start_reference(policy), start_reference(policy)
+    alone: Any = SimpleNamespace(autocast=nullcontext, gather=lambda items: items)  # type: ignore[reportUnknownLambdaType]
+    updater: Any = SimpleNamespace(module=policy.module)
+    held = anchor if is_held else reference
+    learner = Learner(policy, updater, reference, held, DPOConfig(data="stored"), alone)
+    before = ask_reference(pairs, learner).samples
+    with torch.no_grad():
+        for parameter in policy.module.model.parameters():
+            parameter.mul_(1.1)
+    reference.refresh()
+    after = ask_reference(pairs, learner).samples
+    for was, now in zip(before, after, strict=True):
+        for first, second in zip(was, now, strict=True):
+            assert first.anchor_action == first.reference_action
+            assert second.reference_action != first.reference_action
+            expected = first.reference_action if is_held else second.reference_action
+            assert second.anchor_action == expected
+
+
+def test_apc_by_hand() -> None:
+    """p of the chosen action .5 against .3, of the rejected one .4 against .9: .04, and
+    (.04 + .25) / 2 of both."""
+    nothing = torch.zeros(1)
+    chosen, rejected = (torch.tensor([math.log(p)], requires_grad=True) for p in (0.5, 0.4))
+    sides = [Answers(nothing, p, nothing, nothing, nothing, nothing) for p in (chosen, rejected)]
+    layout = PairTokens(
+        cast(Any, None),
+        nothing,
+        torch.tensor([0]),
+        torch.tensor([1]),
+        (nothing, nothing, nothing, nothing),
+        torch.tensor([math.log(0.3), math.log(0.9)]),
+    )
+    alone = consistency_of(*sides, layout, DPOConfig())
+    both = consistency_of(*sides, layout, DPOConfig(consistency_sides="both"))
+    assert alone.item() == pytest.approx(0.04)
+    assert both.item() == pytest.approx(0.145)
+    # 2 p (p - q), divided by how many there are.
+    assert torch.autograd.grad(alone, chosen)[0].item() == pytest.approx(2 * 0.5 * 0.2)
+    slopes = torch.autograd.grad(both, [chosen, rejected])
+    assert slopes[0].item() == pytest.approx(0.5 * 0.2)
+    assert slopes[1].item() == pytest.approx(0.4 * -0.5)
 
 
 @pytest.mark.parametrize("refresh_every", [None, 2])
