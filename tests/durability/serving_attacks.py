@@ -114,6 +114,19 @@ def many_messages(model: str, tries: int) -> Found:
     return _heavy(model, tries, "100,000 messages without words", lambda: body)
 
 
+def different_prompts(model: str, tries: int) -> Found:
+    """Long prompts that are refused, no two of them alike: none may be remembered for ever."""
+    with serving(model) as server:
+        assert server.answers()
+        before_mib = server.memory_mib()
+        words = "move the number to the target " * 500
+        statuses = [server.post(chat(f"{number} {words}")) for number in range(tries)]
+        kept_mib = server.memory_mib() - before_mib
+        answered = sum(not 400 <= status < 500 for status in statuses)
+        failures = tries if kept_mib > KEPT_MIB or not server.answers() else answered
+        return Found("long prompts, all different", tries, failures, f"{kept_mib:.0f} MiB stay")
+
+
 def heavy_json(model: str, tries: int) -> Found:
     """8 MB of JSON that unfolds to many small objects, to deep ones, or to one long number."""
     bodies = (
@@ -126,7 +139,7 @@ def heavy_json(model: str, tries: int) -> Found:
 
 
 def _heavy(model: str, tries: int, attack: str, body: Callable[[], bytes]) -> Found:
-    """A failure: it was answered, another had to wait, or memory stays in use."""
+    """A failure: it was not refused, another was not answered, or memory stays in use."""
     with serving(model) as server:
         assert server.answers()
         before_mib, failures = server.memory_mib(), 0
@@ -142,7 +155,7 @@ def _heavy(model: str, tries: int, attack: str, body: Callable[[], bytes]) -> Fo
             is_answered = server.answers()
             waits.append(time.monotonic() - start_s)
             thread.join()
-            failures += not is_answered or waits[-1] > 3 or not 400 <= statuses[-1] < 500
+            failures += not (is_answered and 400 <= statuses[-1] < 500)
         kept_mib = server.memory_mib() - before_mib
         note = (
             f"status {'/'.join(map(str, sorted(set(statuses))))}; another waits up to "
@@ -231,25 +244,31 @@ def leave_at_once(model: str, tries: int) -> Found:
 
 
 def never_read(model: str, tries: int) -> Found:
-    """Thousands of requests at once, and no answer taken: the connection must end."""
-    request = f"GET {MODELS} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 1000
+    """Requests without end on one connection, and no answer taken: it must be closed."""
+    requests = f"GET {MODELS} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 100
     with serving(model, "--timeout-s", "2", "--concurrency", "2") as server:
         held = 0
         for _ in range(tries):
-            with server.connect(1.0) as line:
+            with socket.socket() as line:
                 line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-                until_s = time.monotonic() + 12
-                try:
-                    while time.monotonic() < until_s:
-                        try:
-                            line.sendall(request)
-                        except TimeoutError:
-                            continue
-                    held += 1
-                except OSError:
-                    pass
+                line.connect(("127.0.0.1", server.port))
+                line.settimeout(0.1)
+                held += not _is_closed_while_sending(line, requests)
         failures = held if server.answers() else tries
-        return Found("answers that are never read", tries, failures)
+        return Found("answers that are never taken", tries, failures)
+
+
+def _is_closed_while_sending(line: socket.socket, requests: bytes) -> bool:
+    until_s = time.monotonic() + WAIT_S
+    while time.monotonic() < until_s:
+        try:
+            line.sendall(requests)
+            time.sleep(0.01)
+        except TimeoutError:  # The server reads no more meanwhile.
+            continue
+        except OSError:
+            return True
+    return False
 
 
 def terminal_escapes(model: str, tries: int) -> Found:
@@ -290,6 +309,7 @@ ATTACKS: tuple[tuple[Callable[[str, int], Found], int], ...] = (
     (slow_body, 20),
     (long_prompt, 3),
     (many_messages, 3),
+    (different_prompts, 2000),
     (heavy_json, 6),
     (bad_lengths, 3),
     (body_of_get, 20),

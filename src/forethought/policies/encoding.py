@@ -26,6 +26,10 @@ PLAIN_CHAT_TEMPLATE = """\
 {%- if message['role'] == 'assistant' -%}{{ eos_token }}{%- else -%}{{ '\n' }}{%- endif -%}
 {%- endfor -%}"""
 
+MAX_REMEMBERED_TOKENS = 2_000_000
+"""Of prompts that may come again: some 100 MB with their texts. Whoever asks a server for ever
+different ones would otherwise fill its memory."""
+
 IMAGE_INPUT_NAMES = ("pixel_values", "image_sizes", "image_grid_thw", "pixel_attention_mask")
 
 
@@ -59,6 +63,7 @@ class Encoder:
         )
         self._image_inputs = tuple(name for name in IMAGE_INPUT_NAMES if name in accepted)
         self._ids_of_layout: dict[tuple[object, ...], tuple[int, ...]] = {}
+        self._remembered_tokens = 0
         self._token_texts: TokenTexts | None = None
         self._decode_window = lru_cache(maxsize=65536)(self._decode)
 
@@ -83,9 +88,12 @@ class Encoder:
             (m.role, m.text, None if m.image is None else m.image.shape) for m in messages
         )
         if layout not in self._ids_of_layout:
-            if len(self._ids_of_layout) >= 65536:
+            ids = self._render(messages)
+            self._remembered_tokens += len(ids)
+            if self._remembered_tokens > MAX_REMEMBERED_TOKENS:
                 self._ids_of_layout.clear()
-            self._ids_of_layout[layout] = self._render(messages)
+                self._remembered_tokens = len(ids)
+            self._ids_of_layout[layout] = ids
         return Prompt(tuple(messages), self._ids_of_layout[layout])
 
     def _render(self, messages: Sequence[Message]) -> tuple[int, ...]:
