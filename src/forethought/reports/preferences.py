@@ -75,12 +75,21 @@ def _spread(compared: Compared) -> list[_Shown]:
 
 
 def _pair(pair: _Shown, number: int) -> str:
-    prompt = "\n".join(message.text for message in pair.winner.prompt.messages)
-    sides = _answer("Preferred", pair.winner, pair.winner_score)
-    sides += _answer("Rejected", pair.loser, pair.loser_score)
+    """One prompt, or, where trajectories in different states are compared, each with its own."""
+    preferred = _answer("Preferred", pair.winner, pair.winner_score)
+    rejected = _answer("Rejected", pair.loser, pair.loser_score)
+    if pair.winner.prompt.key == pair.loser.prompt.key:
+        body = _asked(pair.winner, preferred + rejected)
+    else:
+        body = _asked(pair.winner, preferred) + _asked(pair.loser, rejected)
+    return f'<li value="{number}">{body}</li>'
+
+
+def _asked(step: Step, responses: str) -> str:
+    prompt = "\n".join(message.text for message in step.prompt.messages)
     return (
-        f'<li value="{number}">{_pictures(pair.winner)}<div class="text">'
-        f'<div class="turn"><pre>{escape(prompt)}</pre></div>{sides}</div></li>'
+        f'{_pictures(step)}<div class="text">'
+        f'<div class="turn"><pre>{escape(prompt)}</pre></div>{responses}</div>'
     )
 
 

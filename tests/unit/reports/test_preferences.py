@@ -38,6 +38,13 @@ def test_both_answers_with_their_scores(tmp_path: Path) -> None:
     assert len([e for e in shown.all("img") if e.attributes["alt"] == "What the model saw"]) == 1
 
 
+def test_responses_to_unequal_prompts_have_each_their_own(tmp_path: Path) -> None:
+    other = step('{"thoughts": "I stay", "action": "go"}', message="And there?", last=True)
+    section = page(tmp_path / "run", [episode(GOOD), episode(other)], [PAIR]).section("preferences")
+    places = [section.index(text) for text in ("Where to?", "Preferred", "And there?", "Rejected")]
+    assert places == sorted(places)
+
+
 def test_at_most_so_many_spread_over_all(tmp_path: Path) -> None:
     pairs = [PairPlace(AnswerPlace(0, 0, float(n)), PAIR.loser) for n in range(80)]
     section = page(tmp_path / "run", [episode(GOOD), episode(BAD)], pairs).section("preferences")
