@@ -27,8 +27,8 @@ def dpo_work(config: DPOConfig, world: World) -> tuple[list[str], list[Step]]:
         sample = list(islice(chain.from_iterable(t.steps for t in stored), _SAMPLE_STEPS))
         return [
             how,
-            f"pairs       those that match in {config.data}, {config.epochs} passes over all "
-            f"of them, {config.batch_size} per update",
+            f"pairs       {config.pairing}, those in {config.data}, {config.epochs} passes over "
+            f"all of them, {config.batch_size} per update",
         ], sample
     environment = world.factory()
     try:
