@@ -10,7 +10,8 @@ from gymnasium.utils.env_checker import check_env
 
 from forethought.environments import find_environment, list_environments, make_environment
 from forethought.environments.check import check_environment
-from forethought.environments.chess.program import find_stockfish
+from forethought.environments.chess.program import PACKAGE, find_stockfish
+from tests.skips import needs
 
 SMALL_CHESS: dict[str, Any] = {"opponent": "builtin", "ply_limit": 6}
 OTHER_CHESS: dict[str, Any] = {
@@ -73,7 +74,7 @@ def test_gymnasiums(name: str, options: dict[str, Any]) -> None:
 NUMBERED = [spec for spec in list_environments() if spec.name not in ("Chess", "ALFWorld")]
 
 
-@pytest.mark.skipif(find_stockfish() is None, reason="needs Stockfish")
+@pytest.mark.skipif(find_stockfish() is None, reason=needs("Stockfish", PACKAGE))
 def test_ours_chess_against_stockfish() -> None:
     check_environment(partial(make_environment, "Chess", ply_limit=8), episodes=5)
 

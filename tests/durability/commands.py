@@ -18,6 +18,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.typed import words_of
+
 TIMEOUT_S = 1200.0
 """So long only where something hangs, on a machine that is busy."""
 
@@ -70,7 +72,7 @@ def run(words: str, *, strike: Strike | None = None) -> Outcome:
     """
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
-        process = _FORK.Process(target=_run, args=(words.split(), strike, out, err))
+        process = _FORK.Process(target=_run, args=(words_of(words), strike, out, err))
         process.start()
         process.join(TIMEOUT_S)
         if process.exitcode is None:
@@ -84,7 +86,7 @@ def start(words: str) -> subprocess.Popen[bytes]:
     """The real command line, under way, with its stderr in a pipe; the head of a group of
     processes, as in a terminal."""
     return subprocess.Popen(
-        [sys.executable, "-m", "forethought", *words.split()],
+        [sys.executable, "-m", "forethought", *words_of(words)],
         env=os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -13,6 +13,7 @@ import pytest
 from tests.durability.commands import Outcome, Strike, run
 from tests.durability.comparison import assert_same_run
 from tests.durability.conftest import resumed
+from tests.skips import needs
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +24,7 @@ def mounted(*options: str, at: Path) -> Generator[Callable[[str], None]]:
     at.mkdir(exist_ok=True)
     done = subprocess.run(["mount", *options, at], capture_output=True, check=False)
     if done.returncode:
-        pytest.skip("only root may mount here")
+        pytest.skip(needs("the right to mount", "sudo make test-slow"))
 
     def remount(option: str) -> None:
         subprocess.run(["mount", "-o", f"remount,{option}", at], check=True)

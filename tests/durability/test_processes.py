@@ -13,6 +13,7 @@ from forethought.rollouts.store import read_shard
 from tests.durability.commands import TIMEOUT_S, pause, run
 from tests.durability.comparison import assert_same_run, largest, largest_difference, weights
 from tests.durability.conftest import SFT, resumed, trained
+from tests.typed import words_of
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +31,7 @@ def launch(words: str) -> subprocess.Popen[str]:
     launcher = "-m torch.distributed.run --standalone --nproc_per_node 2 -m forethought"
     threads = {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
     return subprocess.Popen(
-        [sys.executable, *launcher.split(), *words.split()],
+        [sys.executable, *launcher.split(), *words_of(words)],
         env=os.environ | threads | {"HF_HUB_OFFLINE": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

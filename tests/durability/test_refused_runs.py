@@ -12,6 +12,7 @@ from forethought.config_file import dump_config
 from forethought.config_parts import EnvironmentConfig
 from forethought.runs.checkpoints import write_checkpoint
 from forethought.runs.run_folder import RunFolder
+from tests.typed import words_of
 
 READERS = [
     "train sft --resume {run}",
@@ -51,7 +52,7 @@ def refusal(words: str, run: Path, capfd: pytest.CaptureFixture[str]) -> str:
     elsewhere = run.parent / "elsewhere"
     before = content(run)
     capfd.readouterr()
-    assert main(words.format(run=run, elsewhere=elsewhere).split()) == 2
+    assert main(words_of(words.format(run=run, elsewhere=elsewhere))) == 2
     out, err = capfd.readouterr()
     assert not out
     assert err.startswith("error: ")

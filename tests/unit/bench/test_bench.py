@@ -18,7 +18,8 @@ from forethought.bench.ppo import (
 from forethought.bench.q_sft import measure_q_sft
 from forethought.bench.store import measure_store
 from forethought.cli.main import main
-from forethought.environments.chess.program import find_stockfish
+from forethought.environments.chess.program import PACKAGE, find_stockfish
+from tests.skips import needs
 
 
 def test_without_a_name_nothing_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +55,7 @@ def test_every_world_is_measured_with_small_and_large_pictures() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_stockfish() is None, reason="needs Stockfish")
+@pytest.mark.skipif(find_stockfish() is None, reason=needs("Stockfish", PACKAGE))
 def test_games_of_chess_are_counted() -> None:
     [result] = measure_chess(pairs=1, seconds=0.0)
     assert result.unit == "games/s"

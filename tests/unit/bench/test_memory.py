@@ -7,6 +7,7 @@ import pytest
 
 from forethought.bench.contract import Pair, compare, side_by_side
 from forethought.bench.memory import Peak, high_water_mib, highest, with_peak
+from tests.skips import needs
 
 STATUS = "Name:\tpython\nVmPeak:\t  901 kB\nVmHWM:\t  768512 kB\nVmRSS:\t  1024 kB\n"
 
@@ -33,7 +34,7 @@ def test_highest(peaks: list[Peak | None], expected: Peak | None) -> None:
     assert highest(peaks) == expected
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the system does not tell")
+@pytest.mark.skipif(sys.platform != "linux", reason=needs("Linux", "make test (on Linux)"))
 def test_memory_that_was_freed_before_does_not_count() -> None:
     """200 MiB while the first runs, hardly any while the second does."""
 
@@ -45,7 +46,7 @@ def test_memory_that_was_freed_before_does_not_count() -> None:
     assert pair.peak is not None
     assert pair.baseline_peak is not None
     if pair.peak.resident_mib is None or pair.baseline_peak.resident_mib is None:
-        pytest.skip("the mark may not be reset here")
+        pytest.skip(needs("memory marks that may be reset", "make test (outside of a sandbox)"))
     assert 150 < pair.peak.resident_mib - pair.baseline_peak.resident_mib < 250
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from forethought.cli.main import main
+from tests.typed import words_of
 from tests.unit.cli.terminal import PPO, SFT, VALUES, Outcome, Type
 
 
@@ -15,7 +16,7 @@ def type_(capfd: pytest.CaptureFixture[str]) -> Type:
 
     def type_in(words: str) -> Outcome:
         capfd.readouterr()
-        code = main(words.split())
+        code = main(words_of(words))
         out, err = capfd.readouterr()
         return Outcome(code, out, err)
 

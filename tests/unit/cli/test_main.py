@@ -10,6 +10,7 @@ import pytest
 
 from forethought.cli import commands
 from forethought.cli.commands import COMMANDS, Command
+from tests.skips import needs
 from tests.unit.cli.terminal import Type
 
 FORETHOUGHT = [sys.executable, "-m", "forethought"]
@@ -48,8 +49,6 @@ def test_a_group_explains_its_commands(type_: Type, words: str) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_the_help_of_every_command_teaches(type_: Type, command: Command) -> None:
-    if command.name == "quickstart":
-        pytest.importorskip("forethought.cli.quickstart")
     outcome = type_(f"{command.name} --help")
     assert outcome.code == 0
     assert not outcome.err
@@ -208,7 +207,7 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 def test_a_full_disk_under_stdout_is_one_line() -> None:
     full = Path("/dev/full")
     if not full.exists():
-        pytest.skip("there is no /dev/full here")
+        pytest.skip(needs("/dev/full", "make test (on Linux)"))
     with full.open("w") as stdout:
         result = subprocess.run(
             [*FORETHOUGHT, "--help"], stdout=stdout, stderr=subprocess.PIPE, text=True

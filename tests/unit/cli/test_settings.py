@@ -67,8 +67,6 @@ def test_the_flags_of_every_command_are_those_of_its_help(
     type_: Type, command: tuple[str, str]
 ) -> None:
     """What "did you mean" knows is what tyro takes."""
-    if command[0] == "quickstart":
-        pytest.importorskip("forethought.cli.quickstart")
     module, _, name = command[1].partition(":")
     kind = settings_type(getattr(importlib.import_module(module), name))
     shown = type_(f"{command[0]} --help").out.partition("usage: ")[2]

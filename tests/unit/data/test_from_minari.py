@@ -13,6 +13,7 @@ from gymnasium import spaces
 from forethought.data import from_minari
 from forethought.data.from_minari import read_minari
 from forethought.errors import MissingDependencyError, StorageError
+from tests.skips import needs
 
 WORDS = spaces.Text(50, charset="abcdefghijklmnopqrstuvwxyz 0123456789")
 
@@ -99,7 +100,7 @@ def test_without_minari_the_line_says_what_to_install(monkeypatch: pytest.Monkey
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_data_set_of_minari_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    minari = pytest.importorskip("minari", reason='pip install "forethought[minari]"')
+    minari = pytest.importorskip("minari", reason=needs("minari", "make setup"))
     from minari.data_collector.episode_buffer import EpisodeBuffer
 
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))

@@ -20,6 +20,7 @@ from forethought.types import (
     Span,
     Trajectory,
 )
+from tests.skips import needs
 from tests.unit.data.builders import INVALID, make_step, make_trajectory, with_first_step
 
 COMPLETION = make_step().completion
@@ -196,7 +197,7 @@ def test_other_tools_open_shards_as_plain_parquet(tmp_path: Path) -> None:
 
 
 def test_datasets_opens_shards(tmp_path: Path) -> None:
-    datasets = pytest.importorskip("datasets", reason="pip install datasets")
+    datasets = pytest.importorskip("datasets", reason=needs("datasets", "pip install datasets"))
     write_shard(tmp_path / "a.parquet", [make_trajectory(0.0, 1.0)])
     write_shard(tmp_path / "b.parquet", [make_trajectory(2.0)])
     rows_read = datasets.load_dataset(
@@ -210,7 +211,7 @@ def test_datasets_opens_shards(tmp_path: Path) -> None:
 
 
 def test_pandas_opens_shards(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas", reason="pip install pandas")
+    pandas = pytest.importorskip("pandas", reason=needs("pandas", "pip install pandas"))
     write_shard(tmp_path / "a.parquet", [make_trajectory(0.0, 1.0)])
     frame = pandas.read_parquet(tmp_path / "a.parquet")
     assert frame.groupby("trajectory")["reward"].sum().tolist() == [1.0]

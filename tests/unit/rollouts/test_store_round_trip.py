@@ -37,6 +37,7 @@ from forethought.types import (
     ThoughtFacts,
     Trajectory,
 )
+from tests.skips import needs
 
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=20)  # Half surrogate pairs too.
 FLOATS = st.floats(width=64)
@@ -266,7 +267,7 @@ def test_pictures_of_equal_bytes_and_other_shapes_differ(tmp_path: Path) -> None
 
 @pytest.mark.filterwarnings("default")
 def test_pandas_reads_the_columns(tmp_path: Path) -> None:
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason=needs("pandas", "pip install pandas"))
     write_shard(tmp_path / "0.parquet", [a_trajectory(a_step(reward=0.5), a_step(reward=2.0))])
     frame = pandas.read_parquet(tmp_path / "0.parquet")
     assert list(frame["reward"]) == [0.5, 2.0]
@@ -277,7 +278,7 @@ def test_pandas_reads_the_columns(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("default")
 def test_datasets_reads_the_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    datasets = pytest.importorskip("datasets")
+    datasets = pytest.importorskip("datasets", reason=needs("datasets", "pip install datasets"))
     shard, cache = tmp_path / "0.parquet", tmp_path / "cache"
     write_shard(shard, [a_trajectory(a_step(reward=0.5), a_step(image=np.zeros((2, 2, 3), "u1")))])
     rows = datasets.load_dataset(

@@ -155,7 +155,8 @@ def test_a_position_that_ends_no_line_is_refused(folder: RunFolder, metrics_byte
 
 @pytest.mark.filterwarnings("default")
 def test_tensorboard_forgets_what_was_logged_after_the_position(folder: RunFolder) -> None:
-    accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    from tensorboard.backend.event_processing import event_accumulator as accumulators
+
     with MetricsLog.create(folder) as log:
         log_steps(log, range(3))
         position = log.position()

@@ -25,9 +25,12 @@ from forethought.environments.contract import Transition
 from forethought.environments.vector import Act, Failed, InProcessRunner, Reply, Restart
 from forethought.errors import ConfigError, MissingDependencyError
 from forethought.types import EnvironmentFailure
+from tests.skips import needs
 from tests.unit.environments.chess.engines import ANSWER, DIE, HANG, fake_engine, first
 
-needs_stockfish = pytest.mark.skipif(find_stockfish() is None, reason="needs Stockfish")
+needs_stockfish = pytest.mark.skipif(
+    find_stockfish() is None, reason=needs("Stockfish", program.PACKAGE)
+)
 
 MOVES = ("e2e4", "g1f3", "f1c4", "e1g1", "d2d3", "b1c3", "c1g5", "a2a3")
 GONE_WITHIN_S = 20.0
