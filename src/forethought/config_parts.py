@@ -181,7 +181,7 @@ class ComputeConfig:
     """Recompute activations in the backward pass: less memory, a third more time."""
 
     threads: int | None = None
-    """CPU threads of PyTorch; by default as many as this process may use."""
+    """CPU threads of PyTorch; by default OMP_NUM_THREADS, else one fewer than there are cores."""
 
     def __post_init__(self) -> None:
         tokens = self.micro_batch_tokens

@@ -29,6 +29,7 @@ ROOMS: dict[str, set[str]] = {
     "visible": set(),
     "durable": set(),
     "cache": set(),
+    "threads": set(),
     "config_parts": {"errors"},
     "config": {"errors", "config_parts"},
     "config_cnn": {"config_parts"},
@@ -49,6 +50,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "runs": {"types", "errors", "durable"},
     "training": {
+        "threads",
         *("types", "errors", *SETTINGS, "config_file", "environments"),
         *("losses", "targets", "prompts", "policies", "rollouts", "runs"),
     },
@@ -66,6 +68,7 @@ ROOMS: dict[str, set[str]] = {
         *("environments", "rollouts", "runs", "evaluation", "data"),
     },
     "bench": {
+        "threads",
         *("types", *SETTINGS, "environments", "losses", "prompts", "policies"),
         *("rollouts", "runs", "training"),
     },
@@ -81,6 +84,7 @@ ROOMS: dict[str, set[str]] = {
             "targets",
             "policies",
         ),
+        "threads",
         *("rollouts", "runs", "training", "evaluation", "serving", "data"),
         *("reports", "bench", "studies"),
     },
@@ -90,7 +94,7 @@ ROOMS: dict[str, set[str]] = {
 of them only these."""
 
 WITHOUT_TORCH = {
-    *("types", "value_checks", "errors", "visible", "durable", "cache", *SETTINGS),
+    *("types", "value_checks", "errors", "visible", "durable", "cache", "threads", *SETTINGS),
     "config_file",
     *("environments", "prompts", "runs"),
 }

@@ -44,6 +44,12 @@ def _store() -> Iterator[BenchmarkResult]:
     return measure_store()
 
 
+def _threads() -> Iterator[BenchmarkResult]:
+    from forethought.bench.threads import measure_threads
+
+    return measure_threads()
+
+
 BENCHMARKS: dict[str, Benchmark] = {
     "environments": _environments,
     "alfworld": _alfworld,
@@ -51,6 +57,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "ppo": _ppo,
     "q_sft": _q_sft,
     "store": _store,
+    "threads": _threads,
 }
 """By the name under which `forethought bench` knows them; each loads only what it measures."""
 

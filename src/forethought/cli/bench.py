@@ -48,6 +48,8 @@ def bench(settings: Bench) -> None:
                   forward passes, beside supervised fine-tuning on the same rows.
     store         tokens per second of training data read from Parquet, beside the same data in
                   memory: laid out as batches, and taken through the tiny model.
+    threads       seconds per training step alone, beside the same with another process that
+                  takes a core: by number of threads and by how they wait.
 
     The ratio is the median over the pairs, with the lowest and the highest; above 1 ours is
     faster. Peak is the most memory that the process held meanwhile, ours and the baseline's:

@@ -60,7 +60,7 @@ class Collect:
     """Episodes that a model plays at the same time."""
 
     threads: int | None = None
-    """CPU threads of PyTorch; by default as many as this process may use."""
+    """CPU threads of PyTorch; by default OMP_NUM_THREADS, else one fewer than there are cores."""
 
     json: Switch = False
     """Print the summary as JSON."""

@@ -14,10 +14,10 @@ from typing import Literal
 
 from packaging.requirements import Requirement
 
-from forethought.cli.libraries import usable_cores
 from forethought.environments import is_installed, list_environments
 from forethought.environments.chess.program import PACKAGE, find_stockfish
 from forethought.policies.smollm2 import INSTALL, NAME, converted_folder, missing_packages
+from forethought.threads import choose_threads, usable_cores
 
 _GIB = 2**30
 _MIN_DISK_GIB = 2.0
@@ -70,8 +70,9 @@ def examine_devices() -> Iterator[Finding]:
         fix = "pip install --force-reinstall torch"
         yield Finding("device", "missing", f"torch cannot be loaded: {error}", fix, True)
         return
-    cores, threads = usable_cores(), torch.get_num_threads()
-    yield Finding("cpu", "ok", f"{cores} core(s) for this process, {threads} thread(s) of PyTorch")
+    yield Finding("cpu", "ok", f"{usable_cores()} core(s) for this process")
+    threads = choose_threads(None)
+    yield Finding("threads", "ok", f"{threads.count} of PyTorch: {threads.reason}")
     able = torch.cpu.get_capabilities()
     if able.get("amx_bf16") or able.get("amx_tile"):
         yield Finding("cpu bf16", "ok", "AMX: --compute.precision bf16 pays for larger models")
@@ -116,7 +117,8 @@ def examine_worlds() -> Iterator[Finding]:
         if find_stockfish() is not None:
             yield Finding("stockfish", "ok", "found")
         else:
-            message = "not found: Chess has its weak built-in opponent alone"
+            message = "not found: Chess has its weak built-in opponent alone (no package of PyPI "
+            message += "brings an engine; Debian's and Ubuntu's does)"
             yield Finding("stockfish", "missing", message, PACKAGE)
 
 

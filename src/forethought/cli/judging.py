@@ -40,7 +40,7 @@ class Evaluate:
     """Print the text of evaluation.json instead of a table."""
 
     threads: int | None = None
-    """CPU threads of PyTorch; by default as many as this process may use."""
+    """CPU threads of PyTorch; by default OMP_NUM_THREADS, else one fewer than there are cores."""
 
     environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
     """By default, the world that the run was trained in."""

@@ -3,6 +3,7 @@
 import os
 
 from forethought.config_parts import require
+from forethought.threads import choose_threads
 
 
 def load_quietly(*, threads: int | None = None) -> None:
@@ -11,7 +12,7 @@ def load_quietly(*, threads: int | None = None) -> None:
     To be called before anything of `policies/` or `training/` is imported.
 
     Args:
-        threads: CPU threads of torch; by default as many as this process may use.
+        threads: CPU threads of torch; by default as `choose_threads` says.
 
     Raises:
         ConfigError: fewer threads than one.
@@ -24,14 +25,7 @@ def load_quietly(*, threads: int | None = None) -> None:
     hub_logging.set_verbosity_error()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    torch.set_num_threads(threads or usable_cores())
-
-
-def usable_cores() -> int:
-    """CPU cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    torch.set_num_threads(choose_threads(threads).count)
 
 
 def is_first_process() -> bool:

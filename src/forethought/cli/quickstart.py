@@ -42,7 +42,7 @@ class Quickstart:
     """Start anew; by default, what is there already is continued."""
 
     threads: int | None = None
-    """CPU threads of PyTorch; by default as many as this process may use."""
+    """CPU threads of PyTorch; by default OMP_NUM_THREADS, else one fewer than there are cores."""
 
     def __post_init__(self) -> None:
         require(self.episodes >= 1, "episodes", self.episodes, "1 or more")

@@ -66,7 +66,7 @@ class Serve:
     """Of sampled answers whose requests name none."""
 
     threads: int | None = None
-    """CPU threads of PyTorch; by default as many as this process may use."""
+    """CPU threads of PyTorch; by default OMP_NUM_THREADS, else one fewer than there are cores."""
 
     def __post_init__(self) -> None:
         for field in ("max_new_tokens", "slots", "concurrency", "request_mib"):

@@ -31,6 +31,7 @@ from forethought.runs.metrics import MetricsLog, MetricsPosition
 from forethought.runs.pairs import SUFFIX as PAIRS_SUFFIX
 from forethought.runs.pairs import PairPlace, write_pairs
 from forethought.runs.run_folder import RunFolder, write_text
+from forethought.threads import choose_threads
 from forethought.training.optim import Updater
 from forethought.training.precision import autocast
 from forethought.training.state import (
@@ -275,9 +276,8 @@ def start_processes(config: ComputeConfig) -> Accelerator:
         ConfigError: a launch strategy that this version cannot checkpoint, or processes
             that were launched together and do not find each other.
     """
-    cores = len(os.sched_getaffinity(0))
     local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    torch.set_num_threads(config.threads or max(1, cores // local))
+    torch.set_num_threads(choose_threads(config.threads, processes=local).count)
     precision = "no" if config.precision == "fp32" else config.precision
     accelerator = Accelerator(mixed_precision=precision)
     refuse_launch(accelerator.distributed_type, accelerator.num_processes, os.environ)

@@ -17,8 +17,10 @@ from forethought.bench.ppo import (
 )
 from forethought.bench.q_sft import measure_q_sft
 from forethought.bench.store import measure_store
+from forethought.bench.threads import measure_threads, ways
 from forethought.cli.main import main
 from forethought.environments.chess.program import PACKAGE, find_stockfish
+from forethought.threads import usable_cores
 from tests.skips import needs
 
 
@@ -115,7 +117,8 @@ def test_the_plain_loop_computes_the_same_and_the_phases_make_up_the_iteration()
 
 
 def test_all_of_them_are_known_to_the_command() -> None:
-    assert list(BENCHMARKS) == ["environments", "alfworld", "decoding", "ppo", "q_sft", "store"]
+    names = ["environments", "alfworld", "decoding", "ppo", "q_sft", "store", "threads"]
+    assert list(BENCHMARKS) == names
 
 
 @pytest.mark.slow
@@ -127,6 +130,31 @@ def test_stored_data_are_measured_beside_those_in_memory() -> None:
         for what in ("batches", "updates")
     ]
     assert all(result.value > 0 and result.ratio is not None for result in results)
+
+
+@pytest.mark.slow
+def test_each_way_to_wait_is_measured_alone_and_in_company() -> None:
+    results = list(measure_threads(pairs=1, steps=1))
+    assert [result.name for result in results] == [
+        f"threads/{way.name}" for way in ways(usable_cores())
+    ]
+    assert all(result.value > 0 < (result.baseline or 0) for result in results)
+
+
+def test_the_ways_to_wait() -> None:
+    """The default first; then every core, as OpenMP would have it, spinning less, and asleep."""
+    found = ways(4)
+    assert [(way.name, way.threads) for way in found] == [
+        ("3 of 4 (default)", 3),
+        ("4 of 4", 4),
+        ("4 of 4, spins 10,000 times", 4),
+        ("4 of 4, passive", 4),
+    ]
+    assert [dict(way.environ) for way in found] == [
+        *({}, {}),
+        {"GOMP_SPINCOUNT": "10000"},
+        {"OMP_WAIT_POLICY": "PASSIVE"},
+    ]
 
 
 def test_values_are_learned_beside_imitation() -> None:

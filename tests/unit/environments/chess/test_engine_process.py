@@ -228,8 +228,9 @@ def test_the_terminals_signals_are_the_parents_affair(
 
 
 PARENT = """
-import os, sys, time
+import os, signal, sys, time
 from forethought.environments.chess import game
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 game.RANDOM_RATE = 0.0
 world = game.Chess(stockfish=sys.argv[1])
 world.restart(0)
