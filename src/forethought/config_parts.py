@@ -11,6 +11,8 @@ from forethought.errors import ConfigError
 
 AnswerFormat = Literal["thoughts", "action_only"]
 """With the fields that come before the action, or the action alone."""
+AnswerForm = Literal["strict", "last_field", "text_search"]
+"""Where an answer's action is looked for, and what may follow it."""
 History = Literal["none", "last_k", "memory"]
 """What a prompt tells of the steps before."""
 TINY_MODELS = ("tiny", "tiny-small", "tiny-large")
@@ -71,6 +73,13 @@ class PromptConfig:
 
     format: AnswerFormat = "thoughts"
     """Thoughts before the action, or the action alone."""
+
+    answer_form: AnswerForm = "strict"
+    """Which answers are valid. strict: the answer ends at its first `"action": "…"`, after which
+    only a closing brace, white space and a closing code fence may come; what follows a good
+    action is rewarded with it, and would be learned. last_field: the last such field counts,
+    whatever follows. text_search (RL4VLM's code): the only known action in the text after the
+    key."""
 
     wording: Literal["short", "paper"] = "short"
     """The published prompt, or one of a quarter of its length."""

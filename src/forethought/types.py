@@ -55,6 +55,8 @@ class ParseFailure(StrEnum):
     """There is no `"action": "..."` field in the text."""
     UNKNOWN_ACTION = "unknown_action"
     """There is one, but its value is not an action of this world or state."""
+    TRAILING_TEXT = "trailing_text"
+    """There is one, but the answer goes on after it."""
 
 
 class FinishReason(StrEnum):
@@ -164,7 +166,8 @@ class ParsedAction:
     """What a completion asks the world to do. Any text gives one: failure is a value."""
 
     action: str
-    """The action to execute; the raw text tried (possibly empty) where it is invalid."""
+    """The action to execute; where it is invalid, the raw text tried, or nothing (no field was
+    found, or the answer went on after it)."""
     is_valid: bool
     """Whether the completion itself named an action of this world and state."""
     failure: ParseFailure | None

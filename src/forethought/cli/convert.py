@@ -36,9 +36,10 @@ class ConvertData:
     environment_id: str | None = None
     """World of the lines that name none."""
 
-    answers: Literal["json", "text"] = "json"
-    """What an assistant's message is: an answer that holds `"action": "…"`, as models give it
-    here; or the action itself, all of it."""
+    answers: Literal["json", "json_last", "text"] = "json"
+    """What an assistant's message is: an answer that ends in `"action": "…"`, as models give it
+    here; one of which the last such field counts, whatever follows; or the action itself, all
+    of it."""
 
     reward_range: tuple[float, float] | None = None
     """Lowest and highest return: declared in the folder (reward_map.json) as what becomes 0

@@ -48,9 +48,10 @@ class ChatFormat:
 
     environment_id: str | None = None
     """Of lines that name none."""
-    answers: Literal["json", "text"] = "json"
-    """json: an assistant's message holds `"action": "…"`, as models answer here; without it, it
-    is an invalid answer. text: all of it is the action."""
+    answers: Literal["json", "json_last", "text"] = "json"
+    """json: an assistant's message ends in `"action": "…"`, as models answer here; one that does
+    not is an invalid answer. json_last: the last such field counts, whatever follows it. text:
+    all of the message is the action."""
     reward_map: RewardMap | None = None
     """What returns must lie in."""
     gamma: float = 1.0
@@ -160,7 +161,7 @@ def _step(asked: Sequence[Message], said: Message, reward: float, how: ChatForma
     return Step(
         prompt=Prompt(tuple(asked), ()),
         completion=completion,
-        action=parse_answer(completion, None) if how.answers == "json" else _all_of(said.text),
+        action=_action_in(completion, how),
         reward=reward,
         terminated=False,
         truncated=False,
@@ -169,6 +170,13 @@ def _step(asked: Sequence[Message], said: Message, reward: float, how: ChatForma
         state_key=_state_key(asked),
         duration_s=0.0,
     )
+
+
+def _action_in(completion: Completion, how: ChatFormat) -> ParsedAction:
+    if how.answers == "text":
+        return _all_of(completion.text)
+    form = "last_field" if how.answers == "json_last" else "strict"
+    return parse_answer(completion, None, form=form)
 
 
 def _all_of(text: str) -> ParsedAction:

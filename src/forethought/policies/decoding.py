@@ -163,7 +163,8 @@ class DecodeLoop:
     def _seat(self, row: int, request: GenerationRequest, prefilled: _Prefilled) -> None:
         field = None
         if request.choices is not None:
-            field = ActionField(self._encoder.token_texts(), request.choices)
+            encoder = self._encoder
+            field = ActionField(encoder.token_bytes(), request.choices, encoder.stop_ids)
         self._rows.append(_Row(request, prefilled, field))
         self._lengths_B[row] = prefilled.length
         self._lags_B[row] = prefilled.position_lag

@@ -15,7 +15,7 @@ from forethought.policies.chat_template import ChatTemplate
 from forethought.policies.control_tokens import ControlTokens
 from forethought.policies.detokenise import DetokenisedText, detokenise
 from forethought.policies.limits import limits_of
-from forethought.policies.token_texts import TokenTexts
+from forethought.policies.token_bytes import TokenBytes
 from forethought.types import Image, Message, Prompt
 
 # For base models whose tokenizer brings no chat template (GPT-2). An answer ends as the model
@@ -64,7 +64,7 @@ class Encoder:
         self._image_inputs = tuple(name for name in IMAGE_INPUT_NAMES if name in accepted)
         self._ids_of_layout: dict[tuple[object, ...], tuple[int, ...]] = {}
         self._remembered_tokens = 0
-        self._token_texts: TokenTexts | None = None
+        self._token_bytes: TokenBytes | None = None
         self._decode_window = lru_cache(maxsize=65536)(self._decode)
 
     def encode(self, messages: Sequence[Message]) -> Prompt:
@@ -137,14 +137,16 @@ class Encoder:
             token_ids, lambda ids: self._decode_window(ids) if len(ids) <= 8 else self._decode(ids)
         )
 
-    def token_texts(self) -> TokenTexts:
-        """The characters of every token of the vocabulary; worked out once."""
-        if self._token_texts is None:
-            anchor = self.tokenise_answer("a")[0]
-            self._token_texts = TokenTexts(
-                len(self.tokenizer), anchor, lambda ids: self.detokenise(ids).text
+    def token_bytes(self) -> TokenBytes:
+        """The bytes of every token of the vocabulary; worked out once."""
+        if self._token_bytes is None:
+            self._token_bytes = TokenBytes(
+                len(self.tokenizer),
+                self.tokenise_answer("a")[0],
+                lambda ids: self.detokenise(ids).text,
+                lambda token: str(self.tokenizer.convert_ids_to_tokens(token)),
             )
-        return self._token_texts
+        return self._token_bytes
 
     def _decode(self, token_ids: tuple[int, ...]) -> str:
         text = self.tokenizer.decode(

@@ -1,11 +1,15 @@
-"""The form of an answer: JSON fields in order, `action` last. Written here, read here."""
+"""The form of an answer: JSON fields in order, `action` last. Written here, read here.
+
+An answer ends at its action. If text after it were accepted, reinforcement learning would reward
+that text with the action before it, and the form would drift: a policy comes to write its action
+again and again, to the limit."""
 
 import json
 import re
 from bisect import bisect_right
 from collections.abc import Collection
 
-from forethought.config_parts import AnswerFormat
+from forethought.config_parts import AnswerForm, AnswerFormat
 from forethought.environments.contract import Advice, WithMeanings
 from forethought.types import Completion, ParsedAction, ParseFailure, Span
 
@@ -13,6 +17,11 @@ from forethought.types import Completion, ParsedAction, ParseFailure, Span
 # a character, so matching is linear in the length of any text.
 ACTION_FIELD = re.compile(r'"action"\s*:\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
 ACTION_KEY = re.compile(r'"action"\s*:')
+AFTER_ACTION = re.compile(r"\s*+\}?\s*+(?P<fence>```)?\s*+")
+"""What may follow the action's value; the fence, where the answer has opened one before. It
+gives nothing back, so matching is linear in the length of any white space."""
+END_OF_THINKING = "</think>"
+"""What models write that think before they answer; what they think may quote the form."""
 
 
 def write_answer(advice: Advice, answer_format: AnswerFormat) -> str:
@@ -23,31 +32,67 @@ def write_answer(advice: Advice, answer_format: AnswerFormat) -> str:
     return "{\n" + ",\n".join(f'"{name}": {value}' for name, value in fields) + "\n}"
 
 
-def parse_answer(completion: Completion, actions: Collection[str] | None) -> ParsedAction:
+def parse_answer(
+    completion: Completion, actions: Collection[str] | None, *, form: AnswerForm = "strict"
+) -> ParsedAction:
     """Finds the action in a completion. Total: any text gives a `ParsedAction`.
 
-    The last `"action": "..."` counts, as in JSON, where a later key overrides an earlier
-    one. An action is valid only if it equals a known one exactly; RL4VLM's search for a
-    known action anywhere in the text turns "go to cabinet 12" into "go to cabinet 1". Where
-    the world itself says what a text means (`WithMeanings`), it is that action.
+    strict: the first `"action": "..."` after the last `</think>`, if there is one, counts; where
+    anything but `AFTER_ACTION` follows, the answer is invalid and names no action at all, so that
+    no environment executes it. last_field: the last one counts, as in JSON, where a later key
+    overrides an earlier one, whatever follows. text_search: see `_found_in_text`; without a list
+    of actions, as last_field.
+
+    An action is valid only if it equals a known one exactly. Where the environment itself says
+    what a text means (`WithMeanings`), it is that action.
 
     Args:
         completion: text with the offset of each of its tokens.
         actions: what is allowed now, or None where any text is an action.
+        form: of a valid answer (`prompt.answer_form`).
     """
     text = completion.text
-    matches = list(ACTION_FIELD.finditer(text))
+    begin = max(text.rfind(END_OF_THINKING), 0) if form == "strict" else 0
+    counts = 0 if form == "strict" else -1
+    keys = [match.start() for match in ACTION_KEY.finditer(text, begin)]
+    if form == "text_search" and actions is not None and keys:
+        found = _found_in_text(text[keys[0] :], actions)
+        failure = ParseFailure.UNKNOWN_ACTION if found is None else None
+        return _parsed(completion, found or "", failure, _token_at(completion, keys[0]))
+    matches = list(ACTION_FIELD.finditer(text, begin))
     if not matches:
-        keys = list(ACTION_KEY.finditer(text))
-        split = _token_at(completion, keys[-1].start()) if keys else len(completion.token_ids)
+        split = _token_at(completion, keys[counts]) if keys else len(completion.token_ids)
         return _parsed(completion, "", ParseFailure.NO_ACTION, split)
-    match = matches[-1]
+    match = matches[counts]
+    split = _token_at(completion, match.start())
+    if form == "strict" and not _ends_after(text, match):
+        return _parsed(completion, "", ParseFailure.TRAILING_TEXT, split)
     action = _unescape(match.group(1)).strip()
     if isinstance(actions, WithMeanings):
         action = actions.meant_by(action) or action
     known = actions is None or action in actions
-    failure = None if known else ParseFailure.UNKNOWN_ACTION
-    return _parsed(completion, action, failure, _token_at(completion, match.start()))
+    return _parsed(completion, action, None if known else ParseFailure.UNKNOWN_ACTION, split)
+
+
+def _ends_after(text: str, field: re.Match[str]) -> bool:
+    """Whether the answer ends at this field."""
+    rest = AFTER_ACTION.fullmatch(text, field.end())
+    return rest is not None and (rest["fence"] is None or "```" in text[: field.start()])
+
+
+def _found_in_text(text: str, actions: Collection[str]) -> str | None:
+    """The only known action in a text, in any case; None: there is none, or there are several.
+
+    RL4VLM's code (`text_projection`), which reads all that follows the key; like there, an action
+    that is a part of another (1 of 10) is looked for in what is left without that one.
+    """
+    left = text.lower()
+    found: list[str] = []
+    for action in sorted(actions, key=len, reverse=True):
+        if action and action.lower() in left:
+            found.append(action)
+            left = left.replace(action.lower(), "")
+    return found[0] if len(found) == 1 else None
 
 
 def _parsed(

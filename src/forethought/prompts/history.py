@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-from forethought.config_parts import History
+from forethought.config_parts import AnswerForm, History
 from forethought.prompts.contract import Memory, Past, Prompter
 from forethought.prompts.strict_format import response_fields
 from forethought.types import Message, Observation
@@ -23,9 +23,11 @@ class HistoryPrompter:
     steps: int = 2
     """How many `last_k` tells."""
     tells_invalid: bool = False
-    """Whether a line says that the last answer held no action and that nothing happened."""
+    """Whether a line says that the last answer ended in no action and that nothing happened."""
     memory: Memory | None = None
     """The world's summary, for `memory`."""
+    answer_form: AnswerForm = "strict"
+    """How answers to these prompts are read (`parse_answer`)."""
 
     @property
     def response_fields(self) -> tuple[str, ...]:
@@ -90,5 +92,5 @@ def behind(observation: Observation, action: str, choices: Sequence[str] | None)
 
 def _refusal(tried: str) -> str:
     if not tried:
-        return "Your last answer held no action. Nothing happened."
+        return "Your last answer did not end in an action. Nothing happened."
     return f"Your last action is not possible: {tried}. Nothing happened."

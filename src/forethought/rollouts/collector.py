@@ -244,7 +244,7 @@ class Collector:
         assert slot.observation is not None
         assert slot.prompt is not None
         choices = slot.observation.admissible_actions or self._runner.actions
-        parsed = parse_answer(result.completion, choices)
+        parsed = parse_answer(result.completion, choices, form=self._prompter.answer_form)
         if not parsed.is_valid and choices and self._settings.on_invalid == "random":
             drawn = draw_action(self._answer_seed(slot), len(choices))
             parsed = replace(parsed, action=choices[drawn], was_randomised=True)

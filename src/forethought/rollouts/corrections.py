@@ -59,7 +59,7 @@ def corrected(
             yield replace(
                 step,
                 completion=completion,
-                action=parse_answer(completion, choices),
+                action=parse_answer(completion, choices, form=told.answer_form),
                 thought_facts=facts_in(environment, thoughts),
                 strict_format=strict_format(completion.text, fields),
             )

@@ -286,7 +286,8 @@ def _step(
     text: str,
 ) -> Step:
     completion = written(text)
-    action = parse_answer(completion, observation.admissible_actions or environment.actions)
+    choices = observation.admissible_actions or environment.actions
+    action = parse_answer(completion, choices, form=prompter.answer_form)
     fields = prompter.response_fields
     started = perf_counter()
     with host.executing():

@@ -95,6 +95,7 @@ def open_world(
             steps=prompt.history_steps,
             tells_invalid=prompt.tell_invalid,
             memory=memory,
+            answer_form=prompt.answer_form,
         )
         return World(
             name,

@@ -13,12 +13,12 @@ ANSWERS = {
     "plain": '{"thoughts": "so I move", "action": "+"}',
     "as written here": '{\n"current number": "3",\n"thoughts": "3 is smaller",\n"action": "+"\n}',
     "spaces everywhere": '  { "thoughts" : "so" , "action"  :  "+" }  ',
-    "characters of several bytes": '{"thoughts": "é ☃ 中 🂡 so", "action": "+"} ☃',
+    "characters of several bytes": '{"thoughts": "é ☃ 中 🂡 so", "action": "+"}',
     "one of them touches the key": '{"thoughts": "中"☃"action": "+"}',
     "key in the thoughts, escaped": '{"thoughts": "my \\"action\\": \\"-\\"", "action": "+"}',
     "no thoughts": '{"action": "+"}',
     "nothing before the key": '"action": "+"',
-    "changed its mind": '{"action": "-", "action": "+"}',
+    "quoted while thinking": '{"action": "-"} no</think>{"action": "+"}',
 }
 
 

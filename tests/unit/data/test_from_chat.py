@@ -54,6 +54,14 @@ def test_the_action_is_parsed_or_it_is_all_of_the_text() -> None:
     assert not steps[1].action.is_valid
 
 
+@pytest.mark.parametrize(("answers", "action"), [("json", ""), ("json_last", "b")])
+def test_what_follows_an_action_makes_it_invalid_or_is_not_read(answers: str, action: str) -> None:
+    talk = [TALK[1], {"role": "assistant", "content": '{"action": "a", "action": "b"} so'}]
+    how = ChatFormat("World", answers)  # pyright: ignore[reportArgumentType]
+    (step,) = read_line(line(messages=talk, rewards=[0]), how, default_seed=0).steps
+    assert (step.action.action, step.action.is_valid) == (action, bool(action))
+
+
 @pytest.mark.parametrize(
     ("changes", "terminated", "truncated"),
     [

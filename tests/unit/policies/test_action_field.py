@@ -13,7 +13,7 @@ from forethought.policies.batching import Example, build_batch
 from forethought.policies.contract import GenerationRequest
 from forethought.policies.decoding import DecodeLoop
 from forethought.policies.encoding import Encoder
-from forethought.policies.token_texts import TokenTexts
+from forethought.policies.token_bytes import TokenBytes
 from forethought.prompts.answers import parse_answer
 from forethought.types import Completion, Prompt
 
@@ -21,11 +21,15 @@ VOCABULARY = [
     *("", "{", '"', "action", '":', ":", " ", ' "', "go", "go ", "north", "s", "south", '"}', '",'),
     *("}", "o", "x", 'go"', "thoughts", "\\", 'north"}', "é", '\\"'),
 ]
-TEXTS = TokenTexts(len(VOCABULARY), 1, lambda ids: "".join(VOCABULARY[i] for i in ids))
+TOKENS = TokenBytes(
+    len(VOCABULARY), 1, lambda ids: "".join(VOCABULARY[i] for i in ids), VOCABULARY.__getitem__
+)
+STOP = ""
+"""The vocabulary's first."""
 
 
 def field(*choices: str) -> ActionField:
-    return ActionField(TEXTS, choices)
+    return ActionField(TOKENS, choices, [VOCABULARY.index(STOP)])
 
 
 def allowed_after(held: ActionField, *tokens: str) -> set[str] | None:
@@ -52,10 +56,9 @@ KEY = ("{", '"', "action")
             (*KEY, '":', ' "', "go "), {"north", 'north"}'}, id="what is left of the only one"
         ),
         pytest.param((*KEY, '":', ' "', "s"), {"o"}, id="letters of a longer piece"),
-        pytest.param(
-            (*KEY, '":', ' "', "go ", "north"), {'"', '"}', '",', '":'}, id="its end, and more"
-        ),
-        pytest.param((*KEY, '":', ' "', "go ", "north", '"}'), None, id="behind it: free"),
+        pytest.param((*KEY, '":', ' "', "go ", "north"), {'"', '"}'}, id="its end, and more"),
+        pytest.param((*KEY, '":', ' "', "go ", "north", '"'), {"}", " ", STOP}, id="behind it"),
+        pytest.param((*KEY, '":', ' "', "go ", "north", '"}'), {" ", STOP}, id="behind the brace"),
         pytest.param((*KEY, '":', ' "', "x"), None, id="no action any more: free"),
         pytest.param(("{", '"', "thoughts", '":', ' "', "go"), None, id="another field: free"),
         pytest.param(
@@ -75,11 +78,12 @@ def test_what_may_come_next(written: Sequence[str], allowed: set[str] | None) ->
 def test_names_are_written_as_json() -> None:
     """A quotation mark in a name is escaped in the answer, and ends nothing."""
     assert allowed_after(field('s"o'), *KEY, '":', ' "', "s") == {"\\", '\\"'}
-    assert allowed_after(field("é"), *KEY, '":', ' "') == {"é"}
+    assert allowed_after(field('s"o'), *KEY, '":', ' "', "s", "\\") == {'"'}
+    assert allowed_after(field("é"), *KEY, '":', ' "') == {"é", "\\"}
 
 
 def test_no_way_to_write_an_action_leaves_all_free() -> None:
-    assert allowed_after(field("水"), *KEY, '":', ' "') is None
+    assert allowed_after(field("Z"), *KEY, '":', ' "') is None
 
 
 # The decode loop

@@ -33,9 +33,16 @@ def said(text: str, pieces: Sequence[str] | None = None) -> Completion:
         pytest.param('"action":"+"', "+", id="no braces, no space"),
         pytest.param('"action" \n : \t "+"', "+", id="white space around the colon"),
         pytest.param('"action": " + "', "+", id="white space around the value"),
-        pytest.param('"action": "-", "action": "+"', "+", id="the last one counts"),
-        pytest.param('"action": "+", "action": 3', "+", id="a later one without a string does not"),
-        pytest.param('"action": "+" and then "-"', "+", id="what follows is not read"),
+        pytest.param('{"action": "+"', "+", id="cut before the brace"),
+        pytest.param('{"action": "+"}\n \n', "+", id="white space at the end"),
+        pytest.param('```json\n{"action": "+"}\n```\n', "+", id="a fence that was opened"),
+        pytest.param(
+            'Thought: so.\nAction: {"action": "+"}', "+", id="after thoughts in free words"
+        ),
+        pytest.param(
+            '{"action": "-"}? No.</think>{"action": "+"}', "+", id="quoted while thinking"
+        ),
+        pytest.param('"action": -, "action": "+"', "+", id="a key without a string is no field"),
         pytest.param('"a": "my \\"action\\": \\"-\\"", "action": "+"', "+", id="escaped key"),
         pytest.param('"thoughts": "-", "action": "\\u002b"', "+", id="escaped character"),
     ],
@@ -53,7 +60,6 @@ def test_valid(text: str, action: str) -> None:
         pytest.param('"action": ""', "", id="empty"),
         pytest.param('"action": "++"', "++", id="a known one and more"),
         pytest.param('"action": "I choose +"', "I choose +", id="a known one somewhere in it"),
-        pytest.param('"action": "+", "action": "*"', "*", id="the last one counts"),
         pytest.param('"action": "say \\"+\\""', 'say "+"', id="escaped quotation marks"),
         pytest.param('"action": "\\q"', "\\q", id="an escape that JSON does not know is kept"),
         pytest.param('"action": "a\nb"', "a\nb", id="line break"),
@@ -85,6 +91,77 @@ def test_no_action(text: str) -> None:
     parsed = parse_answer(said(text), ["+", "-"])
     assert (parsed.action, parsed.is_valid) == ("", False)
     assert parsed.failure is ParseFailure.NO_ACTION
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        pytest.param(',\n"action": "+"', id="the same action again"),
+        pytest.param(', "action": 3}', id="another field"),
+        pytest.param('}{"action": "+"}', id="another answer"),
+        pytest.param("}\n}", id="two braces"),
+        pytest.param("} and then", id="words"),
+        pytest.param("\n```", id="a fence that was never opened"),
+        pytest.param("}]", id="a bracket"),
+        pytest.param(",", id="a comma"),
+        pytest.param('"', id="a quotation mark"),
+        pytest.param("}\nObservation: it is", id="the environment's part"),
+    ],
+)
+def test_an_answer_ends_at_its_action(rest: str) -> None:
+    """Otherwise invalid: no environment executes it, and nothing in it is rewarded."""
+    text = f'{{"thoughts": "so", "action": "+"{rest}'
+    parsed = parse_answer(said(text), ["+", "-"])
+    assert (parsed.action, parsed.is_valid) == ("", False)
+    assert parsed.failure is ParseFailure.TRAILING_TEXT
+    assert parsed.thought_span == Span(0, text.index('"action"'))
+    assert parse_answer(said(text), None).failure is ParseFailure.TRAILING_TEXT
+    assert parse_answer(said(text), ["+", "-"], form="last_field").is_valid
+
+
+@pytest.mark.parametrize(
+    ("text", "action", "is_valid"),
+    [
+        pytest.param('"action": "-", "action": "+"', "+", True, id="the last one counts"),
+        pytest.param('"action": "+", "action": 3', "+", True, id="one without a string does not"),
+        pytest.param('"action": "+" and then "-"', "+", True, id="what follows is not read"),
+        pytest.param('"action": "+", "action": "*"', "*", False, id="the last one is unknown"),
+    ],
+)
+def test_last_field(text: str, action: str, is_valid: bool) -> None:
+    parsed = parse_answer(said(text), ["+", "-"], form="last_field")
+    assert (parsed.action, parsed.is_valid) == (action, is_valid)
+    assert parsed.thought_span == Span(0, text.rindex('"action": "'))
+
+
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        pytest.param('"action": "10"', "10", id="a value"),
+        pytest.param('"thoughts": "2 + 1", "action": 10 it is', "10", id="anywhere after the key"),
+        pytest.param('"action": STAND', "stand", id="in any case"),
+        pytest.param('"action": "1", "action": "1",', "1", id="again and again"),
+        pytest.param('"action": "1" or "stand"', None, id="two of them"),
+        pytest.param('"action": "1" or "10"', None, id="one and the other, of which it is a part"),
+        pytest.param('"action": "hit"', None, id="none of them"),
+        pytest.param('stand "action": "x"', None, id="before the key"),
+        pytest.param("I choose stand", None, id="no key"),
+    ],
+)
+def test_text_search(text: str, action: str | None) -> None:
+    """As RL4VLM's code reads an answer; 10 is never 1."""
+    parsed = parse_answer(said(text), ["1", "10", "stand", ""], form="text_search")
+    assert (parsed.action, parsed.is_valid) == (action or "", action is not None)
+    if '"action"' in text:
+        assert parsed.thought_span.stop == text.index('"action"')
+        assert parsed.failure is (None if action else ParseFailure.UNKNOWN_ACTION)
+    else:
+        assert parsed.failure is ParseFailure.NO_ACTION
+
+
+def test_text_search_without_a_list_of_actions_takes_the_last_field() -> None:
+    parsed = parse_answer(said('"action": "a", "action": "b", so'), None, form="text_search")
+    assert (parsed.action, parsed.is_valid) == ("b", True)
 
 
 def test_an_action_is_never_a_prefix_of_another() -> None:
@@ -132,7 +209,8 @@ def test_open_actions() -> None:
         pytest.param(['so "action": "+"'], 0, id="one token holds everything"),
         pytest.param(['"action": "+"', ""], 0, id="end-of-sequence belongs to the action"),
         pytest.param(["", "", '"action": "+"'], 2, id="tokens without text stand before the key"),
-        pytest.param(['"action": "-", ', '"action": "+"'], 1, id="at the key that counts"),
+        pytest.param(['"action": "-", ', '"action": "+"'], 0, id="at the key that counts"),
+        pytest.param(["so", "</think>", '"action": "+"'], 2, id="what was thought is thought"),
         pytest.param(["a", '"action"', ": no"], 1, id="a key without a value"),
         pytest.param(["no", " action"], 2, id="no key: all is thought"),
         pytest.param([], 0, id="no tokens"),

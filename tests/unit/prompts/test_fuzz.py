@@ -6,13 +6,15 @@ where it is suspicious, since the machine may be busy; no test asserts a time.
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from time import process_time
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 import pytest
 
+from forethought.config_parts import AnswerForm
 from forethought.environments.cards.formula import (
     MAX_CHARACTERS,
     MAX_DIGITS,
@@ -31,8 +33,26 @@ Result = TypeVar("Result")
 
 ANSWER_PIECES = [
     *(b'"action"', b'"action": "', b'"thoughts": "', b'"', b'\\"', b"\\", b"\\u00", b"\\ud800"),
-    *(b":", b" ", b"\n", b"\t", b"{", b"}", b"+", b"-", b"10", b"stand", b"\xff", b"\xe2\x98"),
+    *(
+        b"```",
+        b"</think>",
+        b":",
+        b" ",
+        b"\n",
+        b"\t",
+        b"{",
+        b"}",
+        b"+",
+        b"-",
+        b"10",
+        b"stand",
+        b"\xff",
+        b"\xe2\x98",
+    ),
 ]
+ENDS = [b"", b"", b'"action": "+"}', b'"action": "+" \n', b'{"action": "-"}' + b" " * 3000 + b"x"]
+"""What noise is followed by: nothing, an action at the end, or one that is not at the end."""
+FORMS: tuple[AnswerForm, ...] = get_args(AnswerForm)
 FORMULA_PIECES = [
     *(b"0", b"1", b"7", b"10", b"999999", b"+", b"-", b"*", b"/", b"(", b")", b" "),
     *(b"1/", b"-(", b"999999*", b"=", b"e", b"\xb2"),
@@ -85,13 +105,17 @@ class Watch:
 
 def parse_everything(count: int) -> Watch:
     watch = Watch()
-    valid = 0
+    valid: Counter[AnswerForm] = Counter()
     for index, content in enumerate(byte_strings(ANSWER_PIECES, count)):
-        completion = completion_of(content, index)
-        parsed = watch.time(lambda: parse_answer(completion, ("+", "-", "stand")))  # noqa: B023
-        check_parsed(parsed, completion)
-        valid += parsed.is_valid
-    assert valid > count / 100  # or the noise would never get as far as an action
+        completion = completion_of(content + ENDS[index % len(ENDS)], index)
+        for form in FORMS:
+            parsed = watch.time(
+                lambda: parse_answer(completion, ("+", "-", "stand"), form=form)  # noqa: B023
+            )
+            check_parsed(parsed, completion)
+            valid[form] += parsed.is_valid
+    for form in FORMS:
+        assert valid[form] > count / 100  # or the noise would never get as far as an action
     return watch
 
 

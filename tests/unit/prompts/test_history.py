@@ -63,7 +63,7 @@ def rooms_so_far(past: Sequence[Past], observation: Observation) -> Observation:
         pytest.param(
             HistoryPrompter(PLAIN, tells_invalid=True),
             [behind(room(1), "", None)],
-            ["Your last answer held no action. Nothing happened.", *BASE],
+            ["Your last answer did not end in an action. Nothing happened.", *BASE],
             id="no action at all",
         ),
         pytest.param(
