@@ -23,6 +23,8 @@ class StartingPoint(NamedTuple):
 
     algorithm: str
     evaluation: Evaluation
+    episodes: list[Trajectory]
+    """Held-out ones; none where they are not stored."""
 
 
 class Episodes(NamedTuple):
@@ -142,7 +144,8 @@ def _read_start(config: AnyConfig, path: Path) -> StartingPoint | None:
     # A run's own evaluation is always one in its own world.
     if _world_of(before) != _world_of(config):
         return None
-    return StartingPoint(algorithm_of(before), found)
+    path = folder.evaluation_episodes_path
+    return StartingPoint(algorithm_of(before), found, read_shard(path) if path.exists() else [])
 
 
 def _world_of(config: AnyConfig) -> tuple[str, frozenset[str]]:

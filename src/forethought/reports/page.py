@@ -5,6 +5,7 @@ import hashlib
 from pathlib import Path
 from string import Template
 
+from forethought.reports.before_after import before_after_section
 from forethought.reports.curves import curves_section
 from forethought.reports.document import asset, document
 from forethought.reports.faithfulness import faithfulness_section
@@ -46,7 +47,13 @@ def render(run: RunRecord) -> str:
         table=table_section(run),
         curves=curves_section(run),
         timing=timing_section(run),
-        preferences=faithfulness_section(run.faithfulness) + preferences_section(run),
+        comparisons="\n".join(
+            (
+                before_after_section(run),
+                faithfulness_section(run.faithfulness),
+                preferences_section(run),
+            )
+        ),
         replay=replay,
         setup=setup_section(run),
         data=data,

@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from forethought.environments.chess.diagram import find_diagram
+from forethought.reports.claims import ShownThoughts, shown_thoughts
 from forethought.reports.markup import embed_json
 from forethought.reports.pictures import Picture, PictureTable
 from forethought.reports.selection import Selected
@@ -49,6 +50,8 @@ class ReplayStep:
     state_key: str
     terminated: bool
     truncated: bool
+    thoughts: ShownThoughts | None
+    """What they claim, and the truth, where the environment can tell."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,7 @@ def _step(
         state_key=step.state_key,
         terminated=step.terminated,
         truncated=step.truncated,
+        thoughts=shown_thoughts(step),
     )
 
 

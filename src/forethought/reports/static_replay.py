@@ -1,5 +1,6 @@
 """The first episode as plain HTML, for readers without JavaScript."""
 
+from forethought.reports.claims import claims_list
 from forethought.reports.markup import escape
 from forethought.reports.numerals import decimal
 from forethought.reports.pictures import Picture
@@ -41,6 +42,7 @@ def _step(replay: Replay, step: ReplayStep, number: int) -> str:
         f'<li value="{number}">{pictures}{diagram}<div class="text">'
         f'<div class="turn"><pre>{escape(prompt)}</pre></div>'
         f'<pre class="completion">{_completion(step)}</pre>'
+        f"{claims_list(step.thoughts)}"
         f'<p class="executed">{_action(step)}</p>'
         f"<p>Reward {decimal(step.reward)}, return so far {decimal(step.return_so_far)}, "
         f"critic's value {decimal(step.value)}.</p></div></li>"

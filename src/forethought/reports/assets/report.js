@@ -161,6 +161,7 @@
     showPrompt(step);
     showFacts(step);
     showAnswer(step);
+    showClaims(step);
     showAction(step);
   }
 
@@ -277,6 +278,31 @@
     byId("token-detail").replaceChildren(
       element("code", {}, named),
       ` token ${index + 1}, id ${id}, probability ${chance} %, log-prob ${number(logprob, 4)}`,
+    );
+  }
+
+  // Claims of the thoughts, each beside the truth where it is another.
+  function showClaims(step) {
+    if (step.thoughts === null) {
+      byId("claims").replaceChildren();
+      return;
+    }
+    const [claims, concluded, consistent] = step.thoughts;
+    const line = (text, right) =>
+      element(
+        "li",
+        { class: right ? "right" : "wrong" },
+        element("span", { "aria-label": right ? "true" : "false" }, right ? "✓" : "✕"),
+        ` ${visible(text)}`,
+      );
+    const said = claims.map(([name, claimed, truth, right]) =>
+      line(right ? `${name}: ${claimed}` : `${name}: ${claimed ?? "not said"}, true is ${truth}`, right),
+    );
+    const named = concluded.length ? concluded.join(" or ") : "nothing";
+    said.push(line(`concludes: ${named}${consistent ? "" : ", does something else"}`, consistent));
+    byId("claims").replaceChildren(
+      element("h4", {}, "Claims of the thoughts"),
+      element("ul", { class: "claims" }, ...said),
     );
   }
 
