@@ -23,6 +23,7 @@ from forethought.errors import ConfigError, StorageError
 from forethought.policies.api import PREFIX
 from forethought.rollouts.store import read_shard, read_shards, write_shard
 from forethought.runs.run_folder import write_text
+from forethought.seals import require_seal, sealed
 from forethought.types import Trajectory
 
 _RECORD = "collection.json"
@@ -175,7 +176,7 @@ def _claim(folder: Path, record: dict[str, Any]) -> Path:
         StorageError: it cannot be written.
     """
     path = folder / _RECORD
-    text = json.dumps(record, indent=2) + "\n"
+    text = sealed(json.dumps(record))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
@@ -186,12 +187,16 @@ def _claim(folder: Path, record: dict[str, Any]) -> Path:
                     "name another folder"
                 )
             write_text(path, text)
-        found = json.loads(path.read_text(encoding="utf-8"))
+        stored = path.read_text(encoding="utf-8")
+        found = json.loads(stored)
+        require_seal(stored, may_lack=True)
     except OSError as error:
         raise StorageError(f"{folder}: cannot be written: {error.strerror}") from error
     except ValueError as error:
         raise StorageError(f"{path}: is damaged — name another folder") from error
-    for name, value in json.loads(text).items():
+    except StorageError as error:
+        raise StorageError(f"{path}: {error}") from None
+    for name, value in record.items():
         if found.get(name) != value:
             raise ConfigError(
                 f"{folder}: holds another collection, with {name} {found.get(name)!r} instead of "

@@ -15,7 +15,7 @@ from forethought.cli.tables import evaluation_table
 from forethought.config import PPOConfig, SFTConfig
 from forethought.config_file import AnyConfig, dump_config
 from forethought.config_parts import ComputeConfig, OptimizerConfig, RolloutConfig, require
-from forethought.errors import RunFolderError
+from forethought.errors import RunFolderError, StorageError
 from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.evaluation.results import Evaluation
 from forethought.runs.checkpoints import newest_checkpoint
@@ -164,7 +164,10 @@ def _judged(config: AnyConfig, settings: Quickstart) -> Evaluation:
     folder = RunFolder(Path(config.output))
     checkpoint = newest_checkpoint(folder.checkpoints_dir).name
     if folder.evaluation_path.exists():
-        stored = Evaluation.from_json(folder.evaluation_path.read_text(encoding="utf-8"))
+        try:
+            stored = Evaluation.from_json(folder.evaluation_path.read_text(encoding="utf-8"))
+        except StorageError as error:
+            raise StorageError(f"{folder.evaluation_path}: {error}") from None
         if stored.checkpoint == checkpoint and stored.policy.episodes == settings.episodes:
             return stored
     found = judge(

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias, cast
 from forethought.errors import StorageError
 from forethought.evaluation.faithfulness import THOUGHTS, Faithfulness, FaithfulnessRow
 from forethought.evaluation.thought_rates import rate_from_json, rate_to_json
+from forethought.seals import require_seal, sealed
 
 JsonObject: TypeAlias = dict[str, Any]
 
@@ -23,20 +24,21 @@ def faithfulness_to_json(found: Faithfulness) -> str:
         "mean_actions": found.mean_actions,
         "thoughts": {row.thoughts: _row_to_json(row) for row in found.rows},
     }
-    return json.dumps(content, indent=2, allow_nan=False) + "\n"
+    return sealed(json.dumps(content, allow_nan=False))
 
 
 def faithfulness_from_json(text: str) -> Faithfulness:
     """What `faithfulness_to_json` wrote.
 
     Raises:
-        StorageError: the text is something else, or of another version.
+        StorageError: the text is something else, was altered, or is of another version.
     """
     try:
         content = cast(JsonObject, json.loads(text))
         version = content["schema_version"]
         if version != SCHEMA_VERSION:
             raise StorageError(f"faithfulness: got schema version {version}, expected 1")
+        require_seal(text)
         return Faithfulness(
             environment_id=str(content["environment_id"]),
             checkpoint=content["checkpoint"],

@@ -16,13 +16,14 @@ from forethought.evaluation.thought_rates import (
     rates_to_json,
     thought_rates,
 )
+from forethought.seals import require_seal, sealed
 from forethought.types import Measure, Trajectory
 
 JsonObject: TypeAlias = dict[str, Any]
 """Lives inside this file only."""
 
-SCHEMA_VERSION = 2
-READABLE = (1, SCHEMA_VERSION)
+SCHEMA_VERSION = 3
+READABLE = (1, 2, SCHEMA_VERSION)
 """Version 1 had no `thoughts`."""
 
 
@@ -100,14 +101,14 @@ class Evaluation:
             "expert": row_to_json(self.expert),
             "ceiling": row_to_json(self.ceiling),
         }
-        return json.dumps(content, indent=2, allow_nan=False) + "\n"
+        return sealed(json.dumps(content, allow_nan=False))
 
     @classmethod
     def from_json(cls, text: str) -> "Evaluation":
         """What `to_json` wrote.
 
         Raises:
-            StorageError: the text is cut short, lacks a key, or is of another version.
+            StorageError: the text is cut short, lacks a key, was altered, or is of another version.
         """
         try:
             content = cast(JsonObject, json.loads(text))
@@ -116,6 +117,7 @@ class Evaluation:
                 raise StorageError(
                     f"evaluation: got schema version {version}, expected {SCHEMA_VERSION}"
                 )
+            require_seal(text, may_lack=version != SCHEMA_VERSION)
             return cls(
                 environment_id=str(content["environment_id"]),
                 seed_range=SeedRange(*content["seed_range"]),

@@ -8,6 +8,7 @@ A number that is not finite is written as `null` (JSON has no NaN) and read back
 as NaN; every other number is read back equal to the last bit.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from forethought.durable import flush
 from forethought.errors import RunFolderError, StorageError, UnknownNameError
+from forethought.runs.log_seals import LogSeal, require_log, write_log_seals
 from forethought.runs.run_folder import RunFolder
 from forethought.types import Measure
 
@@ -57,6 +59,10 @@ class MetricsLog:
         self._timings = _LineFile(folder.timings_path, position.timings_bytes)
         self._step = position.step
         self._folder = folder
+        if folder.log_seals_path.exists():  # For it covers what is now cut off.
+            self._seal()
+        self._metrics.cut()
+        self._timings.cut()
         with _refusals(folder.tensorboard_dir):
             self._tensorboard = _summary_writer(folder.tensorboard_dir, position.step + 1)
 
@@ -111,10 +117,18 @@ class MetricsLog:
         Raises:
             StorageError: the disk refuses.
         """
-        return MetricsPosition(self._metrics.sync(), self._timings.sync(), self._step)
+        position = MetricsPosition(self._metrics.sync(), self._timings.sync(), self._step)
+        self._seal()
+        return position
 
     def close(self) -> None:
-        """Closes the files; a second call does nothing."""
+        """Seals and closes the files; a second call does nothing.
+
+        Raises:
+            StorageError: the disk refuses.
+        """
+        if self._metrics.is_open and self._step >= 0:
+            self.position()
         self._metrics.close()
         self._timings.close()
         with _refusals(self._folder.tensorboard_dir):
@@ -125,6 +139,11 @@ class MetricsLog:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _seal(self) -> None:
+        logs = {self._folder.metrics_path: self._metrics, self._folder.timings_path: self._timings}
+        seals = {path.name: log.seal() for path, log in logs.items()}
+        write_log_seals(self._folder.path, seals)
 
     def _append(self, file: "_LineFile", step: int, measures: Sequence[Measure]) -> None:
         if step < self._step:
@@ -189,10 +208,13 @@ def read_metrics(path: Path) -> MetricsTable:
         path: `metrics.jsonl` or `timings.jsonl` of a run.
 
     Raises:
-        StorageError: the file cannot be read, or a whole line is not one of a log.
+        StorageError: the file cannot be read, a whole line is not one of a log, or what was
+            sealed of it was altered.
     """
     with _refusals(path, "read"):
-        lines = path.read_bytes().split(b"\n")[:-1]
+        content = path.read_bytes()
+    require_log(path, content)
+    lines = content.split(b"\n")[:-1]
     rows = [_parsed(path, number, line) for number, line in enumerate(lines, start=1)]
     names = tuple(dict.fromkeys(measure.name for _, measures in rows for measure in measures))
     index_of = {name: index for index, name in enumerate(names)}
@@ -204,24 +226,33 @@ def read_metrics(path: Path) -> MetricsTable:
 
 
 class _LineFile:
-    """A file that only grows, by whole lines, from a given size on."""
+    """A file that only grows, by whole lines, from a given size on; what it holds beyond that is
+    there until `cut`."""
 
     def __init__(self, path: Path, size: int) -> None:
         self._path = path
         with _refusals(path):
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-            got = os.fstat(self._descriptor).st_size
-            ends_line = not size or os.pread(self._descriptor, 1, size - 1) == b"\n"
-            if got < size or not ends_line:
-                os.close(self._descriptor)
-                raise StorageError(
-                    f"{path}: got {got} bytes, expected a line to end at byte {size} — it was "
-                    "altered since the checkpoint; put it back, or start another run"
-                )
-            os.ftruncate(self._descriptor, size)
             flush(path.parent)  # A new file is not to lose its name in a power cut.
+            content = path.read_bytes()
+        try:
+            require_log(path, content)
+            if len(content) < size or not (not size or content[size - 1 : size] == b"\n"):
+                raise StorageError(
+                    f"{path}: got {len(content)} bytes, expected a line to end at byte {size} — "
+                    "it was altered since the checkpoint; put it back, or start another run"
+                )
+        except StorageError:
+            os.close(self._descriptor)
+            raise
         self._size = size
-        self._is_open = True
+        self._digest = hashlib.sha256(content[:size])
+        self.is_open = True
+
+    def cut(self) -> None:
+        """Drops what comes after the size from which the file grows."""
+        with _refusals(self._path):
+            os.ftruncate(self._descriptor, self._size)
 
     def append(self, line: bytes) -> None:
         """Writes one line; where the disk refuses it, the file stays as it was."""
@@ -235,6 +266,7 @@ class _LineFile:
                 os.ftruncate(self._descriptor, self._size)
                 raise
         self._size += len(line)
+        self._digest.update(line)
 
     def sync(self) -> int:
         """The file's size in bytes, all of them on the disk."""
@@ -242,9 +274,13 @@ class _LineFile:
             os.fsync(self._descriptor)
         return self._size
 
+    def seal(self) -> LogSeal:
+        """Of all that it holds."""
+        return LogSeal(self._size, self._digest.hexdigest())
+
     def close(self) -> None:
-        if self._is_open:
-            self._is_open = False
+        if self.is_open:
+            self.is_open = False
             with _refusals(self._path):
                 os.close(self._descriptor)
 

@@ -4,6 +4,7 @@ config.yaml        the settings, resolved; its presence makes the folder a run
 environment.txt    versions and machine
 metrics.jsonl      one line per log; equal for a run that was killed and resumed
 timings.jsonl      wall-clock numbers, which are never equal
+logs.json          a seal of both logs
 tensorboard/       the same scalars
 checkpoints/       step_N/
 trajectories/      *.parquet
@@ -30,6 +31,7 @@ from forethought.durable import published
 from forethought.errors import RunFolderError, StorageError
 from forethought.runs.versions import describe_environment
 
+LOG_SEALS = "logs.json"
 _LOCK = ".lock"
 _HOLDER = ".holder"
 
@@ -55,6 +57,11 @@ class RunFolder:
     @property
     def timings_path(self) -> Path:
         return self.path / "timings.jsonl"
+
+    @property
+    def log_seals_path(self) -> Path:
+        """How much of both logs is certain; see `log_seals.py`."""
+        return self.path / LOG_SEALS
 
     @property
     def tensorboard_dir(self) -> Path:
@@ -200,6 +207,7 @@ class RunFolder:
             self.environment_path,
             self.metrics_path,
             self.timings_path,
+            self.log_seals_path,
             self.tensorboard_dir,
             self.checkpoints_dir,
             self.trajectories_dir,

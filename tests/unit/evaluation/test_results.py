@@ -11,6 +11,7 @@ from forethought.errors import StorageError
 from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange, summarise
 from forethought.evaluation.statistics import Interval, Rate, wilson_interval
 from forethought.evaluation.thought_rates import ThoughtRates
+from forethought.seals import sealed
 from forethought.types import (
     Completion,
     EnvironmentFailure,
@@ -163,7 +164,7 @@ def test_the_keys_are_stable() -> None:
     ]
     head = ["schema_version", "environment_id", "seed_range", "checkpoint", "temperature"]
     content = json.loads(an_evaluation().to_json())
-    assert list(content) == [*head, *row, "random", "expert", "ceiling"]
+    assert list(content) == [*head, *row, "random", "expert", "ceiling", "sha256"]
     assert all(list(content[name]) == row for name in ("random", "expert", "ceiling"))
     assert content["success_interval"] == [0.25, 1 / 3]
     assert content["seed_range"] == [1_000_000, 1_000_400]
@@ -182,6 +183,7 @@ def test_the_keys_are_stable() -> None:
 
 def test_the_first_version_is_read_as_without_thoughts() -> None:
     content = json.loads(an_evaluation().to_json()) | {"schema_version": 1}
+    del content["sha256"]
     for row in (content, content["random"], content["expert"], content["ceiling"]):
         del row["thoughts"]
     read = Evaluation.from_json(json.dumps(content))
@@ -215,13 +217,14 @@ def test_other_json_is_refused(text: str) -> None:
 )
 def test_a_value_of_another_kind_is_refused(key: str, value: object) -> None:
     content = json.loads(an_evaluation().to_json()) | {key: value}
+    del content["sha256"]
     with pytest.raises(StorageError, match=r"expected the text of an evaluation\.json"):
-        Evaluation.from_json(json.dumps(content))
+        Evaluation.from_json(sealed(json.dumps(content)))
 
 
 def test_another_version_is_refused() -> None:
-    content = json.loads(an_evaluation().to_json()) | {"schema_version": 3}
-    with pytest.raises(StorageError, match="got schema version 3, expected 2"):
+    content = json.loads(an_evaluation().to_json()) | {"schema_version": 4}
+    with pytest.raises(StorageError, match="got schema version 4, expected 3"):
         Evaluation.from_json(json.dumps(content))
 
 
