@@ -84,7 +84,9 @@ def make_pairs(
     its prefix τ₂: `start` and `task_type` therefore pair any two trajectories of a task, and
     each response keeps its own prompt. `state` requires equal states as well.
 
-    A response that was given several times in one state is one candidate, with the mean of its
+    Trajectories stay apart even where their responses are equal, so that a response counts as
+    often as it was given: the pairs' gradient at the reference is then a policy gradient. Within
+    a `state`, a response that was given several times is one candidate, with the mean of its
     scores. The chosen score exceeds the rejected one by more than the margin, so ties make no
     pair. Two responses with the same action in the same state make none either: what follows
     differs by chance alone. A response whose action was drawn at random in its place has no
@@ -112,7 +114,8 @@ def make_pairs(
         groups[candidate.group(compared)].append(candidate)
     pairs: list[Pair] = []
     for group in groups.values():
-        pairs += _furthest_apart(_distinct(group), margin, most_per_group)
+        answers = _distinct(group) if compared == "state" else group
+        pairs += _furthest_apart(answers, margin, most_per_group)
     return pairs
 
 

@@ -151,6 +151,13 @@ def test_equal_responses_to_unequal_prompts_are_two_candidates() -> None:
     assert names(paired(scored, "start")) == [("a", "a"), ("a", "b"), ("b", "a")]
 
 
+def test_of_trajectories_a_response_counts_as_often_as_it_was_given() -> None:
+    """a was right once, b wrong three times: three pairs, where states merge them into one."""
+    scored = asked((A, 1.0), (B, 0.0), (B, 0.0), (B, 0.0), (C, 0.0))
+    assert names(paired(scored, "start")) == [("a", "b")] * 3 + [("a", "c")]
+    assert names(paired(scored, "state")) == [("a", "b"), ("a", "c")]
+
+
 def test_eight_trajectories_of_eight_games_make_all_their_pairs() -> None:
     """Scores are all different: 28 pairs of each game and step."""
     scored = [
