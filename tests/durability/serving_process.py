@@ -77,7 +77,8 @@ class Server:
 @contextmanager
 def serving(model: str, *flags: str) -> Generator[Server]:
     """The command, until the block ends."""
-    words = [sys.executable, "-m", "forethought.cli.main", "serve", model, "--name", "m"]
+    command = "import sys; from forethought.cli.main import main; sys.exit(main())"
+    words = [sys.executable, "-c", command, "serve", model, "--name", "m"]
     words += ["--port", "0", "--threads", "1", *flags]
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # As in a job of the background.
         signal.signal(signal.SIGINT, signal.default_int_handler)

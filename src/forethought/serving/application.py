@@ -52,11 +52,13 @@ class Application:
         body = _Body(receive)
         try:
             response = await self._respond(scope, body)
-        except ClientGoneError:
+        except ClientGoneError as error:
+            _forget(error)
             _log(scope, started_s, "the client has gone")
             return
         except Refusal as refusal:
             response = _refused(refusal)
+            _forget(refusal)
         except Exception:
             print(visible(traceback.format_exc()), file=sys.stderr, end="", flush=True)
             error = write_error("a bug of the server's", kind="server_error")
@@ -200,6 +202,14 @@ def _length(headers: _Headers, *, is_needed: bool) -> int:
         raise Refusal(411, "Content-Length is missing")
     # uvicorn's parser lets digits through and nothing else: leading zeros, too, any number.
     return int((length or "").lstrip("0") or "0")
+
+
+def _forget(error: BaseException | None) -> None:
+    """Lets go of what the functions that raised an error had in hand, a whole request for
+    instance: it would be kept until the next collection of garbage, which is seldom."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
 
 
 def _refused(refusal: Refusal) -> _Response:

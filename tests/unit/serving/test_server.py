@@ -1,8 +1,10 @@
 """The HTTP server: what it answers, and what it refuses."""
 
+import gc
 import http.client
 import json
 import threading
+import weakref
 from contextlib import closing
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,8 +12,9 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from forethought.policies.chat_messages import write_messages
-from forethought.policies.chat_protocol import read_answer
+from forethought.policies.chat_messages import ProtocolError, write_messages
+from forethought.policies.chat_protocol import ChatRequest, read_answer
+from forethought.serving import admission
 from forethought.serving.engine import Engine
 from forethought.serving.server import serving
 from forethought.types import Message
@@ -201,6 +204,24 @@ def test_what_a_client_says_is_shown_and_not_obeyed(
     said = capfd.readouterr().err
     assert "GET /\\x1b[31m " in said
     assert not set("\x1b\x9b") & set(said)
+
+
+def test_a_refused_request_is_let_go_of(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once: what it holds may be a hundred times as large as its body."""
+    held: list[weakref.ref[threading.Event]] = []
+
+    def read(body: bytes) -> ChatRequest:
+        content = threading.Event()  # Anything that can be watched.
+        held.append(weakref.ref(content))
+        raise ProtocolError("no request")
+
+    monkeypatch.setattr(admission, "read_request", read)
+    gc.disable()
+    try:
+        assert served.chat("hello").status == 400
+        assert [content() for content in held] == [None]
+    finally:
+        gc.enable()
 
 
 def test_whoever_waits_is_told_that_the_server_ends() -> None:
