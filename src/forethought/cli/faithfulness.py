@@ -144,7 +144,7 @@ def _ask(settings: MeasureFaithfulness, source: Source, episodes: Path) -> Faith
             settings.steps,
             checkpoint=source.checkpoint,
             episodes=episodes.name,
-            on_step=bar.update,
+            on_steps=bar.update,
         )
 
 

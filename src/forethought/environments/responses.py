@@ -4,19 +4,22 @@ import json
 import re
 
 _ACTION_KEY = re.compile(r'"action"\s*:')
+_END_OF_THINKING = "</think>"
 _TEXT = r'"(?:[^"\\]|\\.)*"'
 _VALUE = rf"({_TEXT}|\[[^\[\]]*\]|-?\d+)"
 
 
 def read_field(response: str, name: str) -> str | None:
-    """The value of a JSON field that precedes the action: a text unquoted, a number or a list
-    as it is written. The last such field counts, as in JSON, also where the response is none.
+    """The value of a JSON field that precedes the first action: a text unquoted, a number or a
+    list as it is written. What precedes the end of a thinking block is passed over, as it may
+    quote the form. The last such field counts, as in JSON, also where the response is none.
 
     Returns:
         None where there is no such field, or its value is of another kind.
     """
-    keys = list(_ACTION_KEY.finditer(response))
-    before = response[: keys[-1].start()] if keys else response
+    said = response[max(response.rfind(_END_OF_THINKING), 0) :]
+    key = _ACTION_KEY.search(said)
+    before = said[: key.start()] if key else said
     found = re.findall(rf'"{re.escape(name)}"\s*:\s*{_VALUE}', before, re.DOTALL)
     return _unquoted(found[-1]) if found else None
 

@@ -16,7 +16,7 @@ from forethought.environments.contract import Environment
 from forethought.environments.slots import facts_in
 from forethought.errors import ConfigError
 from forethought.evaluation.statistics import Rate
-from forethought.prompts.answers import ACTION_FIELD, write_answer
+from forethought.prompts.answers import ACTION_FIELD, END_OF_THINKING, write_answer
 from forethought.prompts.contract import Past
 from forethought.prompts.history import behind, with_history
 from forethought.rollouts.scripted import actions_to_try
@@ -36,6 +36,9 @@ class Forced(NamedTuple):
     """Up to the quotation mark that opens the action's value."""
     actions: tuple[str, ...]
 
+
+STEPS_AT_A_TIME = 16
+"""Steps whose questions go to the scorer together."""
 
 Scorer = Callable[[Sequence[Forced]], list[tuple[float, ...]]]
 """Probabilities of the actions of each question."""
@@ -115,7 +118,7 @@ def measure_faithfulness(
     *,
     checkpoint: str | None,
     episodes: str,
-    on_step: Callable[[], object] | None = None,
+    on_steps: Callable[[int], object] | None = None,
 ) -> Faithfulness:
     """Asks for the action of stored steps again, after each kind of thoughts.
 
@@ -124,7 +127,7 @@ def measure_faithfulness(
     keep the action are two things.
 
     Args:
-        on_step: called once for every step, for a progress bar.
+        on_steps: told of how many more were asked, for a progress bar.
 
     Raises:
         ConfigError: no stored step can be asked again, or the episodes are not of this world.
@@ -133,16 +136,22 @@ def measure_faithfulness(
     situations = list(bring_back(trajectories, world, _draw(trajectories, settings.steps, rng)))
     others = lend_thoughts(situations, rng)
     answers: dict[Thoughts, list[_Answer]] = {thoughts: [] for thoughts in THOUGHTS}
-    for situation, other in zip(situations, others, strict=True):
-        openings = (situation.own, situation.expert, other, NO_THOUGHTS)
-        prompt = situation.step.prompt
-        questions = [Forced(prompt, opening.text, situation.actions) for opening in openings]
-        for thoughts, opening, probabilities in zip(
-            THOUGHTS, openings, scorer(questions), strict=True
+    pairs = list(zip(situations, others, strict=True))
+    for start in range(0, len(pairs), STEPS_AT_A_TIME):
+        asked = [
+            (situation, thoughts, opening)
+            for situation, other in pairs[start : start + STEPS_AT_A_TIME]
+            for thoughts, opening in zip(
+                THOUGHTS, (situation.own, situation.expert, other, NO_THOUGHTS), strict=True
+            )
+        ]
+        questions = [Forced(s.step.prompt, opening.text, s.actions) for s, _, opening in asked]
+        for (situation, thoughts, opening), probabilities in zip(
+            asked, scorer(questions), strict=True
         ):
             answers[thoughts].append(_Answer(situation, opening.concluded, probabilities))
-        if on_step is not None:
-            on_step()
+        if on_steps is not None:
+            on_steps(len(asked) // len(THOUGHTS))
     return Faithfulness(
         environment_id=world.id,
         checkpoint=checkpoint,
@@ -157,12 +166,13 @@ NO_THOUGHTS = Opening('{\n"action": "', ())
 
 
 def opening_of(response: str) -> str | None:
-    """A response up to its action's value; None where it has none.
+    """A response up to the value of its first action, a thinking block passed over; None where
+    it has none.
 
     The field is written as `write_answer` writes it, whatever blanks the response had.
     """
-    found = list(ACTION_FIELD.finditer(response))
-    return f'{response[: found[-1].start()]}"action": "' if found else None
+    found = ACTION_FIELD.search(response, max(response.rfind(END_OF_THINKING), 0))
+    return f'{response[: found.start()]}"action": "' if found else None
 
 
 def lend_thoughts(situations: Sequence[Situation], rng: np.random.Generator) -> list[Opening]:

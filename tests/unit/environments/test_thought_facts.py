@@ -91,6 +91,7 @@ def test_any_text_has_facts_and_changes_nothing(name: str, options: dict[str, ob
         pytest.param('"thoughts": -12', "-12", id="a number"),
         pytest.param('"thoughts": "a", "thoughts": "b"', "b", id="the last one counts"),
         pytest.param('"thoughts": "a", "action": "+", "thoughts": "b"', "a", id="before the act"),
+        pytest.param('"action": "+"</think>"thoughts": "b"', "b", id="behind a thinking block"),
         pytest.param('"thoughts": {"a": 1}', None, id="another kind"),
         pytest.param('"thoughts": "a', None, id="cut short"),
         pytest.param('"thought": "a"', None, id="another name"),

@@ -173,6 +173,8 @@ def test_other_thoughts_are_of_another_state_and_conclude_something_else() -> No
     [
         ('{"thoughts": "hm", "action": "+"}', '{"thoughts": "hm", "action": "'),
         ('{"thoughts": "hm",\n"action"  :"+"\n} and so on', '{"thoughts": "hm",\n"action": "'),
+        ('{"thoughts": "", "action": "+", "action": "-"}', '{"thoughts": "", "action": "'),
+        ('"action": "+"</think>{"action": "-"}', '"action": "+"</think>{"action": "'),
         ('{"thoughts": "hm"', None),
         ("", None),
     ],
