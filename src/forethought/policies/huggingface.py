@@ -13,6 +13,7 @@ from forethought.policies.decoding import DecodeLoop
 from forethought.policies.encoding import Encoder
 from forethought.policies.limits import Limits
 from forethought.policies.loading import LoadedModel, load_pretrained
+from forethought.policies.saved_settings import settle
 from forethought.types import Message, Prompt
 
 VALUE_HEAD_FILE = "value_head.safetensors"
@@ -109,6 +110,7 @@ class HuggingFacePolicy:
         """Writes model, processor and critic so that `load_pretrained` reads them back."""
         (self.adapter or self.module.model).save_pretrained(str(folder))
         self.processor.save_pretrained(folder)
+        settle(folder)
         if self.module.value_head is not None:
             save_file(self.module.value_head.state_dict(), folder / VALUE_HEAD_FILE)
 
