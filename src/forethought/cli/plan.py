@@ -22,6 +22,7 @@ from forethought.errors import ConfigError
 from forethought.policies.encoding import Encoder
 from forethought.policies.loading import LoadedModel, load_outline
 from forethought.policies.lora import add_lora
+from forethought.policies.projection import LARGEST
 from forethought.policies.tiny import IMAGE_SIZE, SIZES, make_tiny
 from forethought.rollouts.pictures import PictureEncoder
 from forethought.rollouts.scripted import play, random_answer
@@ -222,8 +223,9 @@ def _lengths(steps: Sequence[Step], encoder: Encoder) -> Lengths:
 def _memory(config: LanguageConfig, model: Model, lengths: Lengths, steps: int) -> list[str]:
     """Bytes, roughly. What a layer keeps for its backward pass is about ten numbers per unit
     of its width and three per unit of its perceptron; the vocabulary's logits, their
-    log-probabilities and gradients are three more per word, for answer tokens alone. What is
-    learned from stays in memory, so many steps of it: the pictures of a data set packed."""
+    log-probabilities and gradients are three more per word, for answer tokens alone and no more
+    of them than a chunk has. What is learned from stays in memory, so many steps of it: the
+    pictures of a data set packed."""
     bf16 = config.compute.precision == "bf16"
     frozen_size = 2 if bf16 and config.lora.components else 4
     weights = 4 * model.trained + frozen_size * (model.parameters - model.trained)
@@ -233,8 +235,8 @@ def _memory(config: LanguageConfig, model: Model, lengths: Lengths, steps: int) 
     kept = model.layers * layer
     if config.compute.gradient_checkpointing:
         kept = layer + model.layers * model.hidden
-    share = lengths.answer / lengths.tokens
-    activations = tokens * (kept * (2 if bf16 else 4) + share * 3 * 4 * model.vocabulary)
+    logits = min(tokens * lengths.answer / lengths.tokens * model.vocabulary, LARGEST)
+    activations = tokens * kept * (2 if bf16 else 4) + 3 * 4 * logits
     parts = {
         "weights": weights,
         "gradients": 4 * model.trained,

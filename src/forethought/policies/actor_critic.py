@@ -178,32 +178,26 @@ class ActorCritic(nn.Module):
         """The same numbers, of the completions' tokens alone and some at a time."""
 
         def score(logits_nV: Tensor, targets_n: Tensor) -> tuple[Tensor, Tensor]:
-            logprobs_nV = torch.log_softmax(self.speakable(logits_nV) / temperature, dim=-1)
+            logprobs_nV = torch.log_softmax(logits_nV / temperature, dim=-1)
             with torch.set_grad_enabled(keeps_entropy):
                 entropies_n = token_entropy(logprobs_V=logprobs_nV)
             return logprobs_nV.gather(1, targets_n[:, None])[:, 0], entropies_n
 
         def pick(logits_nV: Tensor, ids_nA: Tensor) -> tuple[Tensor]:
-            return (
-                torch.log_softmax(self.speakable(logits_nV) / temperature, -1).gather(1, ids_nA),
-            )
-
-        def in_chunks(how: Score, sources_N: Tensor, columns_N: Tensor) -> tuple[Tensor, ...]:
-            return self._projection.in_chunks(
-                how, hidden_NH[sources_N], columns_N, largest=self.largest_projection
-            )
+            return (torch.log_softmax(logits_nV / temperature, dim=-1).gather(1, ids_nA),)
 
         hidden_RWH = self._window_hidden(batch)
         hidden_NH = hidden_RWH.flatten(0, 1)
         mask_BT = batch.mask_BT
-        logprobs_N, entropies_N = in_chunks(
-            score, batch.sources_BT[mask_BT], batch.targets_BT[mask_BT]
+        logprobs_N, entropies_N = self.in_chunks(
+            score, hidden_NH[batch.sources_BT[mask_BT]], batch.targets_BT[mask_BT]
         )
         zeros_BT = hidden_NH.new_zeros(mask_BT.shape, dtype=torch.float32)
         logprobs_BT = zeros_BT.masked_scatter(mask_BT, logprobs_N)
         entropies_BT = zeros_BT.masked_scatter(mask_BT, entropies_N)
         if batch.held is not None:
-            (logprobs_CA,) = in_chunks(pick, _held_sources(batch), batch.held.ids_CA)
+            hidden_CH = hidden_NH[_held_sources(batch)]
+            (logprobs_CA,) = self.in_chunks(pick, hidden_CH, batch.held.ids_CA)
             logprobs_BT, entropies_BT = _held(logprobs_CA, logprobs_BT, entropies_BT, batch.held)
         return hidden_RWH, logprobs_BT, entropies_BT
 
@@ -232,12 +226,25 @@ class ActorCritic(nn.Module):
         """log Σ exp of all tokens' logits [N] after hidden states, fp32."""
 
         def normalize(logits_nV: Tensor) -> tuple[Tensor]:
-            return (torch.logsumexp(self.speakable(logits_nV), dim=-1),)
+            return (torch.logsumexp(logits_nV, dim=-1),)
 
-        (nats_N,) = self._projection.in_chunks(
-            normalize, hidden_NH, largest=self.largest_projection
+        return self.in_chunks(normalize, hidden_NH)[0]
+
+    def in_chunks(self, score: Score, hidden_NH: Tensor, *columns_N: Tensor) -> tuple[Tensor, ...]:
+        """What `score` makes of the logits after hidden states, a bounded number of them at a time,
+        forwards and backwards.
+
+        Args:
+            score: of logits [n, V], placeholders ruled out, fp32, and of further columns [n, …]: a
+                tuple of columns, row by row, or of sums [1] over the rows.
+        """
+
+        def score_speakable(logits_nV: Tensor, *columns_n: Tensor) -> tuple[Tensor, ...]:
+            return score(self.speakable(logits_nV), *columns_n)
+
+        return self._projection.in_chunks(
+            score_speakable, hidden_NH, *columns_N, largest=self.largest_projection
         )
-        return nats_N
 
     def without_projection(self, forward: Callable[[], Tensor]) -> Tensor:
         """Last hidden states [R, W, H] of a forward pass of the model that gives its logits, which

@@ -108,6 +108,8 @@ class Projection:
             return score(self(hidden_nH), *columns_n)
 
         rows = max(1, largest // self.vocabulary)
+        if len(hidden_NH) <= rows:
+            return score_chunk(hidden_NH, *columns_N)
         chunks = [
             # Without a gradient nothing is kept: there is nothing to recompute.
             checkpoint(score_chunk, *parts, use_reentrant=False, preserve_rng_state=False)

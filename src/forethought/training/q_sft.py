@@ -99,15 +99,21 @@ def learn_values(judged: Judged, known: int, learner: Learner, total: Tensor) ->
     assert learner.models.likelihood is not None
     module = learner.models.likelihood.module
     module.without_dropout()
+    known_N = is_known_N.nonzero()[:, 0]
+
+    def weigh(logits_nV: Tensor, known_n: Tensor) -> tuple[Tensor]:
+        result = likelihood_loss(
+            logprobs_NV=torch.log_softmax(logits_nV, dim=-1),
+            actions_N=part.actions()[known_n],
+            targets_N=targets_N[known_n],
+            choices_NV=choices_NV[known_n],
+            dummy=learner.data.dummy,
+        )
+        return (result.loss[None] * len(known_n),)
+
     with learner.run.autocast():
-        logprobs_NV = module.action_logprobs(part.tokens, part.is_action_BT)
-    result = likelihood_loss(
-        logprobs_NV=logprobs_NV[is_known_N],
-        actions_N=part.actions()[is_known_N],
-        targets_N=targets_N[is_known_N],
-        choices_NV=choices_NV[is_known_N],
-        dummy=learner.data.dummy,
-    )
-    share = result.loss * is_known_N.sum() / known
+        hidden_NH = module.action_hidden(part.tokens, part.is_action_BT)
+        (sums,) = module.in_chunks(weigh, hidden_NH[known_N], known_N)
+    share = sums.sum() / known
     total += share.detach().cpu()
     return share

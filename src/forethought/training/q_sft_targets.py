@@ -180,24 +180,32 @@ def see(episodes: Sequence[Episode], part: Part, learner: Learner) -> Seen:
     """What actions are worth in every state in which the agent writes a token."""
     models, support = learner.models, learner.config.support
     assert models.target is not None
-    models.behaviour.module.without_dropout()
-    with learner.run.autocast():
-        behaviour_NV = models.behaviour.module.action_logprobs(part.tokens, part.is_action_BT)
-        target_NV = models.target.module.action_logprobs(part.tokens, part.is_action_BT)
+    behaviour, target = models.behaviour.module, models.target.module
+    behaviour.without_dropout()
     never = models.behaviour.encoder.placeholder_ids
-    choices_NV = choices_of(episodes, part, vocabulary=behaviour_NV.shape[1], never=never)
-    support_NV = choices_NV & support_mask(
-        logprobs_NV=behaviour_NV,
-        top_p=support.top_p,
-        min_probability=support.min_probability,
-        dummy=learner.data.dummy,
-    )
-    local = local_values(
-        likelihood_logprobs_NV=target_NV,
-        behaviour_logprobs_NV=behaviour_NV,
-        support_NV=support_NV,
-        actions_N=part.actions(),
-        floor=support.floor,
-        beta=learner.config.backup_beta,
-    )
-    return Seen(local, choices_NV)
+    choices_NV = choices_of(episodes, part, vocabulary=behaviour.vocabulary, never=never)
+
+    def value(
+        logits_nV: Tensor, target_nH: Tensor, choices_nV: Tensor, actions_n: Tensor
+    ) -> LocalValues:
+        behaviour_nV = torch.log_softmax(logits_nV, dim=-1)
+        support_nV = choices_nV & support_mask(
+            logprobs_NV=behaviour_nV,
+            top_p=support.top_p,
+            min_probability=support.min_probability,
+            dummy=learner.data.dummy,
+        )
+        return local_values(
+            likelihood_logprobs_NV=target.project(target_nH),
+            behaviour_logprobs_NV=behaviour_nV,
+            support_NV=support_nV,
+            actions_N=actions_n,
+            floor=support.floor,
+            beta=learner.config.backup_beta,
+        )
+
+    with learner.run.autocast():
+        behaviour_NH = behaviour.action_hidden(part.tokens, part.is_action_BT)
+        target_NH = target.action_hidden(part.tokens, part.is_action_BT)
+        columns = behaviour.in_chunks(value, behaviour_NH, target_NH, choices_NV, part.actions())
+    return Seen(LocalValues(*columns), choices_NV)

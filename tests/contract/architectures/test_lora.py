@@ -29,6 +29,7 @@ EXPECTED: dict[str, dict[Component, int]] = {
     "gpt2": {"language_model": 2 * 4},  # query, key and value in one; output; two
     "llama": {"language_model": DECODER},
     "mistral": {"language_model": DECODER},
+    "smollm2": {"language_model": 30 * 7},
 }
 # Words that occur in the path of every layer of a part, and in no other part's.
 MARKS = {
@@ -37,7 +38,11 @@ MARKS = {
     "qwen2_5_vl": ("visual.blocks", "merger", "language_model"),
     "qwen3_vl": ("visual.blocks", "merger", "language_model"),
 }
-CASES = [(name, part) for name, parts in EXPECTED.items() for part in parts]
+CASES = [
+    pytest.param(name, part, marks=[pytest.mark.slow] if name == "smollm2" else [])
+    for name, parts in EXPECTED.items()
+    for part in parts
+]
 
 
 def load_adapted(checkpoint: Checkpoint, *components: Component) -> HuggingFacePolicy:

@@ -1,0 +1,89 @@
+"""The real checkpoint: what its publisher says of it, and a step of preference learning."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from forethought.config_dpo import DPOConfig
+from forethought.config_parts import ComputeConfig, OptimizerConfig, RolloutConfig
+from forethought.policies.huggingface import load_policy
+from forethought.policies.loading import load_outline
+from forethought.policies.smollm2 import NAME, converted_folder
+from forethought.training.dpo import train_dpo
+from forethought.types import Message
+from tests.contract.architectures.conftest import ReadCheckpoint
+from tests.contract.architectures.helpers import answer
+from tests.contract.architectures.runs import lora_of, metrics_of, world_of
+from tests.contract.architectures.test_training import moved_weights
+
+pytestmark = pytest.mark.slow
+
+ROLLOUT = RolloutConfig(
+    slots=32, steps_per_iteration=32, temperature=1.0, max_new_tokens=32, on_invalid="penalise"
+)
+
+
+def test_digits_are_tokens_of_their_own(checkpoint_of: ReadCheckpoint) -> None:
+    """As the tokenizer's splitting is called in the file, "smollm": \\p{N} before words."""
+    loaded = load_outline(checkpoint_of(NAME).folder)
+    assert loaded.processor.tokenize("at 1234  5") == [  # pyright: ignore[reportAttributeAccessIssue]
+        *("at", "Ġ", "1", "2", "3", "4", "ĠĠ", "5")
+    ]
+    assert sum(p.numel() for p in loaded.model.parameters()) == 134_515_008
+
+
+def test_a_question_is_answered_and_the_turn_ends(checkpoint_of: ReadCheckpoint) -> None:
+    """Wrong weights, a wrong template or wrong positions would not say it."""
+    policy = load_policy(checkpoint_of(NAME).folder, slots=1)
+    prompt = policy.prompt([Message("user", "What is the capital of France?")])
+    (result,) = answer(policy, [prompt], [24], temperature=0.0).values()
+    assert "Paris" in result.completion.text
+    assert result.completion.finish_reason == "stop"
+
+
+def test_adapters_name_the_model_not_a_folder_of_the_cache(
+    checkpoint_of: ReadCheckpoint, tmp_path: Path
+) -> None:
+    from tests.contract.architectures.test_lora import load_adapted
+
+    load_adapted(checkpoint_of(NAME), "language_model").save(tmp_path)
+    settings = (tmp_path / "adapter_config.json").read_text()
+    assert '"base_model_name_or_path": "smollm2"' in settings
+    assert str(converted_folder()) not in settings
+
+
+def test_an_update_of_dpo(checkpoint_of: ReadCheckpoint, tmp_path: Path) -> None:
+    """Some of its answers name a letter and some do not, so that there are pairs."""
+    checkpoint = checkpoint_of(NAME)
+    config = DPOConfig(
+        model=checkpoint.folder,
+        output=str(tmp_path),
+        environment=world_of(checkpoint),
+        total_steps=32,
+        objective="dpo",
+        pairing="matched",
+        score="reward",
+        pairs_per_state=8,
+        group_size=8,
+        epochs=1,
+        batch_size=8,
+        lora=lora_of(checkpoint),
+        rollout=RolloutConfig(
+            slots=32,
+            steps_per_iteration=32,
+            temperature=1.0,
+            max_new_tokens=32,
+            on_invalid="penalise",
+        ),
+        optimizer=OptimizerConfig(learning_rate=1e-3, schedule="constant"),
+        compute=ComputeConfig(threads=1),
+    )
+    run = train_dpo(config, existing="overwrite")
+    (metrics,) = metrics_of(run)
+    assert metrics["pairs"] > 0
+    assert math.isfinite(metrics["gradient_norm"])
+    assert metrics["gradient_norm"] > 0
+    moved = moved_weights(checkpoint, run)
+    assert moved
+    assert all(".lora_" in name for name in moved)
