@@ -23,7 +23,7 @@ from forethought.runs.metrics import read_metrics
 from forethought.targets.reward_map import RewardMap, StepMaps, write_reward_map
 from forethought.training.episodes import Episode, lay_out, scatter_actions
 from forethought.training.offline import OfflineData, load_offline
-from forethought.training.q_sft import learn_values, plan_stages, train_q_sft
+from forethought.training.q_sft import plan_stages, train_q_sft
 from forethought.training.q_sft_models import Learner, QSFTModels
 from forethought.training.q_sft_targets import judge, read_returns
 from forethought.types import Prompt
@@ -88,40 +88,6 @@ def test_targets_ask_both_models_about_the_next_state(
     named = {measure.name: measure.value for measure in measures}
     assert named["target_mean"] == pytest.approx(float(flat.mean()), abs=1e-3)
     assert named["data_return"] == pytest.approx(0.5)  # one to the goal, one into the pit
-
-
-def test_a_large_vocabulary_is_judged_and_learned_in_chunks(
-    q_sft_config: QSFTConfig, crossing: World, small_model: Path
-) -> None:
-    """Targets, loss and gradient are those of all logits at once."""
-    policy = load_policy(str(small_model), slots=1)
-    data = load_offline(q_sft_config, crossing, policy)
-    models = QSFTModels(policy, Settings(q_sft_config.acting, q_sft_config.support), is_joint=False)
-    models.begin("likelihood")
-    unlike(policy, models)
-    learner = Learner(models, data, q_sft_config, OneProcess())  # type: ignore[arg-type]
-    episodes = [data.episodes[0], data.episodes[1]]
-    (part,) = lay_out(episodes, policy.encoder, policy.device, 4096)
-    known = sum(episode.actions for episode in episodes)
-    assert models.likelihood is not None
-
-    def learned(rows: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        likelihood = models.likelihood.module  # type: ignore[union-attr]
-        for module in (policy.module, likelihood):
-            module.largest_projection = rows * module.vocabulary
-        likelihood.zero_grad()
-        ((judged,), _) = judge(episodes, [part], learner)
-        loss = learn_values(judged, known, learner, torch.zeros(()))
-        loss.backward()
-        gradients = [p.grad.flatten() for p in likelihood.parameters() if p.grad is not None]
-        return judged.targets_N, loss.detach(), torch.cat(gradients)
-
-    targets_N, loss, gradient = learned(1000)
-    assert len(targets_N) == known > 10
-    chunked_N, chunked_loss, chunked_gradient = learned(3)
-    torch.testing.assert_close(chunked_N, targets_N, rtol=1e-5, atol=1e-6)
-    assert chunked_loss.item() == pytest.approx(loss.item(), abs=1e-6)
-    assert (chunked_gradient - gradient).norm() <= 1e-5 * gradient.norm()
 
 
 def prefer_dummy(models: QSFTModels, data: OfflineData) -> int:
