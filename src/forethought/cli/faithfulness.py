@@ -52,7 +52,7 @@ class MeasureFaithfulness:
     """Print the text of faithfulness.json instead of a table."""
 
     threads: int | None = None
-    """CPU threads of PyTorch; by default as many as this process may use."""
+    """CPU threads of PyTorch; by default OMP_NUM_THREADS, else one fewer than there are cores."""
 
     def __post_init__(self) -> None:
         require(self.max_tokens >= 1, "max_tokens", self.max_tokens, "1 or more")
