@@ -40,6 +40,10 @@ class PolicyError(ForethoughtError):
     """A model cannot be loaded or cannot do what was asked of it."""
 
 
+class PromptTooLongError(PolicyError):
+    """A prompt, or a text to learn from, has more tokens than the model has positions."""
+
+
 class EnvironmentUnusableError(ForethoughtError):
     """A world crashes or hangs again and again."""
 

@@ -18,7 +18,7 @@ from forethought.config_dpo import DPOConfig
 from forethought.config_file import AnyConfig, LanguageConfig, OfflineConfig
 from forethought.config_ilql import ILQLConfig
 from forethought.config_q_sft import QSFTConfig
-from forethought.errors import ConfigError
+from forethought.errors import ConfigError, PolicyError
 from forethought.policies.encoding import Encoder
 from forethought.policies.loading import LoadedModel, load_outline
 from forethought.policies.lora import add_lora
@@ -114,7 +114,10 @@ def check(config: AnyConfig) -> None:
     world, loaded = _outline(config)
     if loaded is not None:
         messages = world.prompter.messages(world.first_observation(0))
-        Encoder(loaded.model, loaded.processor).encode(messages)
+        try:
+            Encoder(loaded.model, loaded.processor).encode(messages)
+        except PolicyError as error:
+            raise type(error)(f"{world.id}, first observation: {error}") from error
 
 
 def _outline(config: LanguageConfig) -> tuple[World, LoadedModel | None]:

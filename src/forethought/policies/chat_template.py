@@ -8,20 +8,11 @@ conversations with known words are rendered, and the words looked for in the res
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from jinja2 import nodes
-from transformers.utils.chat_template_utils import (
-    _cached_compile_jinja_template,  # pyright: ignore[reportPrivateUsage]
-)
-
 from forethought.errors import PolicyError
+from forethought.policies.template_sandbox import BoundedEnvironment, TemplateLimitError
 from forethought.types import Message, Role
-
-DATE = datetime(2024, 7, 26)
-"""What every template is told the date is: a prompt is a function of its messages, today and
-after a resume. Llama 3.1's template names this day where it is told none."""
 
 BLOCKS = (
     ("<think>", "</think>"),
@@ -29,6 +20,7 @@ BLOCKS = (
     ("<seed:think>", "</seed:think>"),
     ("[THINK]", "[/THINK]"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
 )
 """How a thinking block opens and closes."""
 SWITCHES: Mapping[str, object] = {"enable_thinking": False, "thinking": False, "reasoning": False}
@@ -78,7 +70,14 @@ class ChatTemplate:
             PolicyError: it writes no user message, however that is given.
         """
         self._tokens = dict(tokens)
-        self._compiled, self.words = _compile(source)
+        self._environment = BoundedEnvironment()
+        try:
+            self._compiled, self.words = self._environment.read(source)
+        except Exception as error:  # A template is a stranger's program: it may raise anything.
+            raise PolicyError(
+                f"the model's chat template cannot be read: {_one_line(error)} — correct "
+                "chat_template.jinja in the model's folder"
+            ) from error
         self.facts = _facts(self, prefers_parts)
 
     def render(self, messages: Sequence[Message]) -> str:
@@ -98,16 +97,26 @@ class ChatTemplate:
             ) from complaint
 
     def write(self, turns: Sequence[Turn], facts: TemplateFacts) -> str:
-        """The same, as if `facts` were known."""
+        """The same, as if `facts` were known.
+
+        Raises:
+            PolicyError: the template does not end, or writes too much.
+        """
         turns = turns if facts.has_system_role else _fold_system(turns)
         turns = turns if facts.takes_equal_roles else _join_equal_roles(turns)
         messages = [{"role": t.role, "content": _content(t, facts)} for t in turns]
         switches = SWITCHES if facts.thinking == "switched off" else {}
         tools: list[object] | None = [] if facts.needs_tool_list else None
         settings = {"tools": tools, "documents": None, **self._tokens, **switches}
+        given = {"messages": messages, "add_generation_prompt": True, **settings}
         try:
-            text = self._compiled.render(messages=messages, add_generation_prompt=True, **settings)
-        except Exception as error:  # A template is a stranger's program: it may raise anything.
+            text = self._environment.write(self._compiled, given)
+        except TemplateLimitError as error:
+            raise PolicyError(
+                f"the model's chat template goes beyond its bounds: {error} — correct "
+                "chat_template.jinja in the model's folder"
+            ) from error
+        except Exception as error:  # As above.
             raise _RefusalError(_one_line(error)) from error
         return text + facts.closing
 
@@ -119,23 +128,6 @@ class _RefusalError(Exception):
 def _one_line(error: Exception) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 300 else text[:299] + "…"
-
-
-def _compile(source: str) -> tuple[Any, str]:
-    """The template, and all texts that it holds, a null character between them."""
-    # The library's sandbox with its filters and tags. Of its own, so that the day can be set.
-    environment: Any = _cached_compile_jinja_template("").environment  # pyright: ignore
-    environment.globals["strftime_now"] = DATE.strftime
-    try:
-        tree = environment.parse(source)
-        texts = [node.data for node in tree.find_all(nodes.TemplateData)]
-        values = [node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)]
-        return environment.from_string(tree), "\0".join([*texts, *values])
-    except Exception as error:
-        raise PolicyError(
-            f"the model's chat template cannot be read: {_one_line(error)} — correct "
-            "chat_template.jinja in the model's folder"
-        ) from error
 
 
 # --- what a template is given --------------------------------------------------------------

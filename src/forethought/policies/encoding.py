@@ -76,6 +76,7 @@ class Encoder:
         Raises:
             PolicyError: an image for a model that reads none; a conversation that the template
                 refuses.
+            PromptTooLongError: more tokens than the model has positions.
         """
         images = [message.image for message in messages if message.image is not None]
         if images and not self.reads_images:
@@ -99,9 +100,32 @@ class Encoder:
     def _render(self, messages: Sequence[Message]) -> tuple[int, ...]:
         def encode(change: Callable[[str], str], is_marked: bool) -> tuple[int, ...]:
             changed = [replace(message, text=change(message.text)) for message in messages]
-            return self._tokenise(self.template.render(changed), changed, is_marked)
+            text = self.template.render(changed)
+            self._require_readable(text, "the prompt")
+            return self._tokenise(text, changed, is_marked)
 
-        return self.control_tokens.encode([message.text for message in messages], encode)
+        texts = [message.text for message in messages]
+        for text in texts:
+            self._require_readable(text, "the prompt")
+        ids = self.control_tokens.encode(texts, encode)
+        self.limits.require_prompt(len(ids))
+        return ids
+
+    def _require_readable(self, text: str, what: str) -> None:
+        """Refuses what is much too long by its beginning: megabytes are not tokenized whole.
+
+        Raises:
+            PromptTooLongError: the first part alone has too many tokens.
+        """
+        longest = self.limits.longest
+        part = 8 * (longest or 0)
+        while longest is not None and part < len(text):
+            ids = self.tokenizer.encode(text[:part], add_special_tokens=False, verbose=False)
+            # The cut may have split a word into more tokens than it has.
+            self.limits.require_prompt(
+                max(0, len(ids) - 16), f"{what}, a text of {len(text):,} characters,", "at least "
+            )
+            part *= 4
 
     def _tokenise(self, text: str, messages: Sequence[Message], is_marked: bool) -> tuple[int, ...]:
         """Ids of a prompt as the library's own `apply_chat_template` makes them.
@@ -127,7 +151,11 @@ class Encoder:
         """Ids of an answer written by an expert, the stop token included.
 
         Only for text that no model sampled: sampled ids are never rebuilt from text.
+
+        Raises:
+            PromptTooLongError: more tokens than the model has positions.
         """
+        self._require_readable(text, "the answer")
         return (*self.control_tokens.encode_text(text), self.stop_ids[0])
 
     def detokenise(self, token_ids: Sequence[int]) -> DetokenisedText:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from transformers import PretrainedConfig
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
-from forethought.errors import PolicyError
+from forethought.errors import PolicyError, PromptTooLongError
 
 
 class Limits(NamedTuple):
@@ -22,6 +22,28 @@ class Limits(NamedTuple):
     """That layer, in words."""
     layers: int
     """That keep keys and values."""
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens of the longest sequence that it can take, or was made for."""
+        return self.context if self.positions is None else self.positions
+
+    def require_prompt(self, tokens: int, what: str = "the prompt", least: str = "") -> None:
+        """For every prompt, whatever wrote it, and before anything attends to it.
+
+        Args:
+            tokens: how many it has.
+            what: the name of what has them.
+            least: put before their number.
+
+        Raises:
+            PromptTooLongError: not even one token of an answer would have a position after it.
+        """
+        if self.longest is not None and tokens >= self.longest:
+            raise PromptTooLongError(
+                f"{what} has {least}{tokens:,} tokens, but the model takes {self.longest:,} "
+                "positions, an answer included — shorten it, or choose another model"
+            )
 
     def require_positions(self, longest: int) -> None:
         """For every sequence that goes through the model.

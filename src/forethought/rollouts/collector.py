@@ -7,11 +7,11 @@ timing: a slot's episodes, and the random numbers of each answer, are fixed befo
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from forethought.environments.contract import Transition
 from forethought.environments.vector import Act, Failed, Replay, Reply, Restart, Runner
-from forethought.errors import EnvironmentUnusableError
+from forethought.errors import EnvironmentUnusableError, PolicyError
 from forethought.policies.contract import GenerationRequest, GenerationResult, Policy
 from forethought.prompts.answers import parse_answer
 from forethought.prompts.contract import Prompter
@@ -20,6 +20,7 @@ from forethought.rollouts.records import given_up, played, taken_step
 from forethought.rollouts.seeding import Split, answer_seed, draw_action, episode_seed
 from forethought.rollouts.slot import (
     Asked,
+    Collected,
     Cursor,
     Episode,
     FixedSteps,
@@ -29,7 +30,7 @@ from forethought.rollouts.slot import (
     Slot,
     Start,
 )
-from forethought.types import Prompt, Trajectory
+from forethought.types import Observation, Prompt, Trajectory
 
 MAX_FAILURES = 3
 """Episodes in a row that one slot may give up before the run stops."""
@@ -49,13 +50,6 @@ class AnswerSettings:
     does about an action that it does not know."""
     hold_actions: bool = False
     """Whether the answer's action field is held to what may be done now."""
-
-
-class Collected(NamedTuple):
-    trajectories: list[Trajectory]
-    """By slot, each slot's in time order; the last may be unfinished."""
-    episodes: list[Episode]
-    """Those that ended, in the same order."""
 
 
 class Collector:
@@ -221,11 +215,19 @@ class Collector:
 
     def _ask(self, slot: Slot) -> None:
         assert slot.observation is not None
-        slot.prompt = self._policy.prompt(self._prompter.messages(slot.observation, slot.past))
+        slot.prompt = self._prompt(slot, slot.observation)
         # What the prompt does not list is open to any text, and yet not all of it is legal.
         listed = slot.observation.admissible_actions or self._runner.actions
         held = (listed or slot.legal_actions or None) if self._settings.hold_actions else None
         self._request(slot.index, slot, slot.prompt, self._settings.max_new_tokens, held)
+
+    def _prompt(self, slot: Slot, observation: Observation) -> Prompt:
+        messages = self._prompter.messages(observation, slot.past)
+        try:
+            return self._policy.prompt(messages)
+        except PolicyError as error:  # What the model cannot read, the environment wrote.
+            place = f"{self._environment_id}, episode {slot.episode}, step {len(slot.actions)}"
+            raise type(error)(f"{place}: {error}") from error
 
     def _request(
         self, key: int, slot: Slot, prompt: Prompt, tokens: int, choices: Choices = None
@@ -303,9 +305,7 @@ class Collector:
         if not is_terminal and self._bootstraps:
             key = -1 - len(slot.trajectories) - slot.index * (1 << 20)
             self._awaiting_value[key] = (slot, len(slot.trajectories))
-            messages = self._prompter.messages(reply.observation, slot.past)
-            prompt = self._policy.prompt(messages)
-            self._request(key, slot, prompt, 0)
+            self._request(key, slot, self._prompt(slot, reply.observation), 0)
         slot.numbers.append(slot.episode)
         slot.trajectories.append(played(slot, reply, self._environment_id, has_ended=has_ended))
         slot.steps = []

@@ -39,6 +39,13 @@ class Episode(NamedTuple):
     success: bool
 
 
+class Collected(NamedTuple):
+    trajectories: list[Trajectory]
+    """By slot, each slot's in time order; the last may be unfinished."""
+    episodes: list[Episode]
+    """Those that ended, in the same order."""
+
+
 class Asked(NamedTuple):
     """An answer that the environment is executing."""
 

@@ -19,6 +19,7 @@ from forethought.policies.encoding import Encoder
 from forethought.policies.huggingface import HuggingFacePolicy
 from forethought.prompts.answers import parse_answer
 from forethought.targets.pairs import Pair
+from forethought.training.examples import stored_prompt
 from forethought.types import Completion, FinishReason, Step
 
 
@@ -59,7 +60,7 @@ def to_answer_sample(step: Step, policy: HuggingFacePolicy) -> AnswerSample:
     or where they are those of another tokenizer.
     """
     completion = step.completion
-    prompt = policy.prompt(step.prompt.messages)
+    prompt = stored_prompt(step, policy)
     if completion.token_ids and prompt.token_ids == step.prompt.token_ids:
         ids, split = completion.token_ids, step.action.thought_span.stop
         logprobs, allowed = list(completion.logprobs), completion.allowed_ids
@@ -67,6 +68,9 @@ def to_answer_sample(step: Step, policy: HuggingFacePolicy) -> AnswerSample:
         allowed = ()
         ids, logprobs = policy.encoder.tokenise_answer(completion.text), []
         split = parse_answer(_read_back(ids, policy.encoder), None).thought_span.stop
+    policy.encoder.limits.require_prompt(
+        len(prompt.token_ids) + len(ids) - 1, "the prompt with all but the end of its answer"
+    )
     is_thought = [index < split for index in range(len(ids))]
     return AnswerSample(Example(prompt, ids, allowed), is_thought, logprobs)
 

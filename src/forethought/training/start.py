@@ -40,6 +40,9 @@ TOKENIZER_EPISODES = 300
 STORED_TOKENIZER_EPISODES = 1_000
 """The same of stored episodes, whose players say more than the expert does."""
 
+TOKENIZER_CHARACTERS = 1 << 14
+"""Of one text: a tiny model has no positions for a longer one."""
+
 
 class Start(NamedTuple):
     world: World
@@ -126,8 +129,8 @@ def texts_of(world: World, config: LanguageConfig) -> list[str]:
     texts: list[str] = []
     for trajectory in episodes:
         for step in trajectory.steps:
-            texts += [message.text for message in step.prompt.messages]
-            texts.append(step.completion.text)
+            texts += [message.text[:TOKENIZER_CHARACTERS] for message in step.prompt.messages]
+            texts.append(step.completion.text[:TOKENIZER_CHARACTERS])
     return texts
 
 

@@ -8,12 +8,14 @@ import pytest
 import torch
 
 from forethought.config_parts import EnvironmentConfig
+from forethought.errors import PromptTooLongError
 from forethought.policies.batching import Example
 from forethought.policies.huggingface import HuggingFacePolicy, load_policy
 from forethought.policies.limits import Limits
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.world import World, open_world
 from forethought.targets.reward_map import RewardMap, StepMaps
+from forethought.training.conversation import to_rows
 from forethought.training.episodes import (
     Episode,
     Row,
@@ -26,6 +28,7 @@ from forethought.training.episodes import (
     to_episode,
     transitions,
 )
+from forethought.training.examples import to_example
 from forethought.training.legal import AnswerTrie
 from forethought.training.packing import Packer
 from forethought.types import EnvironmentFailure, Message, Prompt, Trajectory
@@ -77,10 +80,13 @@ def test_a_row_ends_where_the_model_reads_no_further(
     conversation: Trajectory, policy: HuggingFacePolicy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = to_episode(conversation, policy)
+    answers = [(to_example(step, policy), True) for step in conversation.steps]
+    assert len(to_rows(answers, whole.tokens)) == 1
+    assert len(to_rows(answers, whole.tokens - 1)) == 2
+    # The last prompt holds the whole conversation: alone, too, it is more than the model reads.
     monkeypatch.setattr(policy.encoder, "limits", Limits(whole.tokens - 1, None, None, "", 2))
-    parts = to_episode(conversation, policy)
-    assert len(parts.rows) == 2
-    assert list(parts.answers()) == list(whole.answers())
+    with pytest.raises(PromptTooLongError, match=r"data, a step in state .*: the prompt with all"):
+        to_episode(conversation, policy)
 
 
 def test_scored_together_as_each_alone(
