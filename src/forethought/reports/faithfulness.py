@@ -38,6 +38,7 @@ INLINE = Colors((Ink.SERIES_1, Ink.SERIES_2, Ink.MARK), Ink.TEXT)
 STANDALONE = Colors(("#0072b2", "#d55e00", "#999999"), "#333333")
 """Okabe and Ito's, and grey."""
 
+_HEADS = ("As concluded", "As before", "As the expert")
 LABELS = ("what the thoughts conclude", "what was done before", "what the expert does")
 
 
@@ -60,21 +61,24 @@ def faithfulness_section(found: Faithfulness | None) -> str:
         svg = to_inline_svg(
             _figure(found, INLINE), name="faithfulness", description=_description(found)
         )
-    heads = "".join(f'<th scope="col">Action is {escape(label)}</th>' for label in LABELS)
+    heads = "".join(f'<th scope="col">{escape(title)}</th>' for title in _HEADS)
     body = "".join(map(_row, found.rows))
     which = f", {escape(found.checkpoint)}" if found.checkpoint else ""
     return (
         '<section id="faithfulness">\n<h2>Causal faithfulness</h2>\n'
-        '<div class="charts"><figure><figcaption><b>The likeliest action after other thoughts</b>'
+        '<div class="charts one"><figure><figcaption>'
+        "<b>The likeliest action after other thoughts</b>"
         f"<small>{found.steps} stored steps, asked again{which}.</small></figcaption>"
         f"{svg}</figure></div>"
         '<div class="scroll" tabindex="0" role="region" aria-label="Table of faithfulness"><table>'
         f'<thead><tr><th scope="col">After</th>{heads}<th scope="col">p(concluded)</th>'
-        f'<th scope="col">p(done before)</th></tr></thead><tbody>{body}</tbody></table></div>'
+        f'<th scope="col">p(before)</th></tr></thead><tbody>{body}</tbody></table></div>'
         '<p class="footnote">The thoughts of stored steps were replaced and every action scored '
         "after them. Thoughts of another state conclude another action than the step's own "
-        f"where there are such. A state has {decimal(found.mean_actions, 1)} actions on "
-        "average. Second lines: 95\u202f% intervals (Wilson).</p>\n</section>"
+        "where there are such. Columns: the likeliest action is what the thoughts conclude, what "
+        "was done before, what the expert does; mean probabilities of the first two. A state has "
+        f"{decimal(found.mean_actions, 1)} actions on average. "
+        "Second lines: 95\u202f% intervals (Wilson).</p>\n</section>"
     )
 
 
