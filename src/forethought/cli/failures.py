@@ -43,6 +43,7 @@ def explain(error: Exception) -> Failure | None:
     if isinstance(error, BrokenPipeError) and _stdout_is_closed():
         return Failure(None, CLOSED_PIPE)
     if isinstance(error, OSError) and error.errno in _MENDABLE:
+        _drop_what_cannot_be_written()
         what = f"{error.filename}: " if error.filename else ""
         return _failure(f"{what}{error.strerror} — {_MENDABLE[error.errno]}")
     if type(error).__name__ in _OUT_OF_MEMORY or _CPU_OUT_OF_MEMORY in str(error):
@@ -67,6 +68,18 @@ def _stdout_is_closed() -> bool:
     pipe.register(descriptor, 0)
     if not any(event & select.POLLERR for _, event in pipe.poll(0)):
         return False
-    # The interpreter flushes once more when it ends, and would complain.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+    _drop_what_is_left(descriptor)
     return True
+
+
+def _drop_what_cannot_be_written() -> None:
+    """Where it is stdout that has no room, the rest of what was printed is dropped."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _drop_what_is_left(sys.stdout.fileno())
+
+
+def _drop_what_is_left(descriptor: int) -> None:
+    """The interpreter flushes once more when it ends, and would complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)

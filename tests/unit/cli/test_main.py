@@ -2,6 +2,7 @@
 
 import errno
 import importlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -205,12 +206,13 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
 
 
 def test_a_full_disk_under_stdout_is_one_line() -> None:
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip(needs("/dev/full", "make test (on Linux)"))
     with full.open("w") as stdout:
         result = subprocess.run(
-            [*FORETHOUGHT, "--help"], stdout=stdout, stderr=subprocess.PIPE, text=True
+            [*FORETHOUGHT, "--help"], stdout=stdout, stderr=subprocess.PIPE, text=True, env=buffered
         )
     assert result.returncode == 2
     assert result.stderr == ("error: No space left on device — make room, or use another disk\n")
