@@ -9,6 +9,7 @@ the word besides), the word is broken by a space.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 from transformers.utils.chat_template_utils import encode_marked_chat, mark_control_tokens
@@ -45,8 +46,10 @@ class ControlTokens:
         self._pattern = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
         # Any text may hold what a tokenizer does not know: that closes nothing, unless (GPT-2)
         # the token has other duties.
-        meant = {*further, tokenizer.bos_token_id, tokenizer.eos_token_id}
-        self.ids = frozenset(ids_of.values()) - ({tokenizer.unk_token_id} - meant)
+        unknown: Any = tokenizer.unk_token_id
+        duties: list[Any] = [*further, tokenizer.bos_token_id, tokenizer.eos_token_id]
+        spared = () if unknown in duties else (unknown,)
+        self.ids = frozenset(ids_of.values()).difference(spared)
 
     def are_in(self, text: str) -> bool:
         return self._pattern.search(text) is not None

@@ -134,7 +134,8 @@ class Encoder:
         with the token that opens texts, unless the template did.
         """
         images = [message.image for message in messages if message.image is not None]
-        marked = {"sanitize_control_tokens": True} if is_marked else {}
+        # Not verbose: what is too long is refused, with more to say than the library's warning.
+        marked = {"verbose": False, **({"sanitize_control_tokens": True} if is_marked else {})}
         read: Any = self.processor
         if not self.reads_images:
             encoded = read(text, add_special_tokens=False, **marked)

@@ -188,7 +188,9 @@ def test_spaces_are_not_cleaned_up(checkpoint_of: ReadCheckpoint, tmp_path: Path
 def test_a_picture_for_a_model_of_words(checkpoint_of: ReadCheckpoint) -> None:
     policy = load_policy(checkpoint_of("llama").folder, slots=1)
     image = picture(np.random.default_rng(0))
-    with pytest.raises(PolicyError, match="text-only") as info:
+    with pytest.raises(
+        PolicyError, match="this is a text-only model, but the prompt has 1"
+    ) as info:
         policy.prompt([Message("user", "look", image)])
     assert_one_sentence(info.value)
 
