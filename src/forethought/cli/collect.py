@@ -196,7 +196,7 @@ def _claim(folder: Path, record: dict[str, Any]) -> Path:
         raise StorageError(f"{path}: is damaged — name another folder") from error
     except StorageError as error:
         raise StorageError(f"{path}: {error}") from None
-    for name, value in record.items():
+    for name, value in json.loads(json.dumps(record)).items():  # a tuple is stored as a list
         if found.get(name) != value:
             raise ConfigError(
                 f"{folder}: holds another collection, with {name} {found.get(name)!r} instead of "
