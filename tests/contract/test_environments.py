@@ -28,6 +28,8 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("NumberLine", {"image_size": 48, "max_position": 99}),
     ("NumberLine", {"image_size": 64, "rules": "reference"}),
     ("NumberLine", {"image_size": 48, "rules": "reference", "expert": "random_choice"}),
+    ("NumberLine", {"image_size": 48, "rules": "reference_2d947f4", "max_position": 1}),
+    ("NumberLine", {"image_size": 48, "rules": "reference_2d947f4"}),
     ("EZPoints", {}),
     ("EZPoints", {"image_size": 48}),
     ("EZPoints", {"image_size": 64, "rules": "reference"}),

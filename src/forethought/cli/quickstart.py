@@ -14,10 +14,16 @@ from forethought.cli.libraries import load_quietly
 from forethought.cli.tables import evaluation_table
 from forethought.config import PPOConfig, SFTConfig
 from forethought.config_file import AnyConfig, dump_config
-from forethought.config_parts import ComputeConfig, OptimizerConfig, RolloutConfig, require
+from forethought.config_parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    OptimizerConfig,
+    RolloutConfig,
+    require,
+)
 from forethought.errors import RunFolderError, StorageError
 from forethought.evaluation.evaluate import EvaluationSettings
-from forethought.evaluation.results import Evaluation
+from forethought.evaluation.results import Evaluation, EvaluationRow
 from forethought.runs.checkpoints import newest_checkpoint
 from forethought.runs.run_folder import RunFolder
 
@@ -36,7 +42,7 @@ class Quickstart:
     """Of everything random."""
 
     episodes: int = 500
-    """Held-out episodes that each of the two models is judged on."""
+    """Held-out episodes on which each of the two policies is evaluated."""
 
     overwrite: Switch = False
     """Start anew; by default, what is there already is continued."""
@@ -52,10 +58,11 @@ def quickstart(settings: Quickstart) -> None:
     """Teach the tiny model a game, from nothing to a report, in minutes.
 
     A vision-language model with random weights and no vocabulary learns NumberLine: it
-    looks at two numbers in a picture, thinks in words, and moves one towards the other.
-    First it imitates a few answers of an expert, too few to play well (supervised
-    fine-tuning); then it learns from the game's rewards (PPO). Both are judged on
-    held-out episodes. The last line is one JSON object with the figures.
+    looks at two numbers in an image, thinks in words, and moves one towards the other.
+    SFT on the answers of an expert that sees rightly and chooses at random teaches it to
+    look and to speak, not what to do; that it learns from the game's rewards (PPO). Both
+    policies are evaluated on held-out episodes: success, and whether their thoughts are
+    true and lead to the action. The last line is one JSON object with the figures.
 
     Examples:
       forethought quickstart
@@ -71,13 +78,13 @@ def quickstart(settings: Quickstart) -> None:
         from forethought.training.ppo import train_ppo
         from forethought.training.sft import train_sft
 
-        say(f"1/5  imitate {sft.demonstrations} answers of an expert")
+        say(f"1/5  SFT on {sft.demonstrations} answers of an expert that chooses at random")
         train_sft(sft, existing=_existing(sft))
-        say(f"2/5  judge the imitator on {settings.episodes} held-out episodes")
+        say(f"2/5  evaluate the SFT policy on {settings.episodes} held-out episodes")
         before = _judged(sft, settings)
-        say(f"3/5  learn from the rewards of {ppo.total_steps} steps")
+        say(f"3/5  PPO: learn from the rewards of {ppo.total_steps} steps")
         train_ppo(ppo, existing=_existing(ppo))
-        say("4/5  judge again, on the same episodes")
+        say("4/5  evaluate again, on the same episodes")
         after = _judged(ppo, settings)
         say("5/5  write the report")
         report = write_report(Path(ppo.output))
@@ -85,16 +92,16 @@ def quickstart(settings: Quickstart) -> None:
 
 
 def sft_config(settings: Quickstart) -> SFTConfig:
-    """Stopped early: the form of an answer is learned, and the digits begin to be read, but
-    nothing is certain yet, for what a model is sure of it does not try otherwise.
+    """One pass over answers whose claims are true and whose actions are random: the numbers are
+    read, the form is learned, and no action is preferred, so that PPO tries them all.
     configs/quickstart_sft.yaml holds the same."""
-    demonstrations, updates, batch_size = 256, 32, 32
     return SFTConfig(
         output=f"{settings.output}_sft",
         seed=settings.seed,
-        demonstrations=demonstrations,
-        epochs=updates * batch_size / demonstrations,
-        batch_size=batch_size,
+        demonstrations=4000,
+        epochs=1.0,
+        batch_size=32,
+        environment=EnvironmentConfig(options=("expert=random_choice",)),
         optimizer=OptimizerConfig(
             learning_rate=2e-3,
             final_learning_rate=2e-3,
@@ -108,13 +115,13 @@ def sft_config(settings: Quickstart) -> SFTConfig:
 
 def ppo_config(settings: Quickstart) -> PPOConfig:
     """A short horizon, for every step of this game is paid at once; little weight on the
-    critic, whose error would else move the model more than the rewards do.
+    critic, whose error would otherwise move the model more than the rewards do.
     configs/quickstart_ppo.yaml holds the same."""
     return PPOConfig(
         model=sft_config(settings).output,
         output=settings.output,
         seed=settings.seed,
-        total_steps=10240,
+        total_steps=5120,
         gamma=0.5,
         clip=0.3,
         value_coefficient=0.05,
@@ -194,10 +201,24 @@ def _print_figures(before: Evaluation, after: Evaluation, report: Path, *, secon
         "ppo_success_rate": after.policy.success_rate,
         "success_interval": None if interval is None else list(interval),
         "episodes": after.policy.episodes,
+        "sft_thoughts": _thought_figures(before.policy),
+        "ppo_thoughts": _thought_figures(after.policy),
         "seconds": round(seconds, 1),
         "report": str(report),
     }
     print(json.dumps(figures))
+
+
+def _thought_figures(row: EvaluationRow) -> dict[str, float | None]:
+    """Shares; None where nothing of the kind was said."""
+    thoughts = row.thoughts
+    rates = {
+        "perception_accuracy": thoughts.perception_accuracy,
+        "inference_accuracy": thoughts.inference_accuracy,
+        "thought_action_consistency": thoughts.thought_action_consistency,
+        "strict_format": thoughts.strict_format,
+    }
+    return {name: None if rate is None else rate.share for name, rate in rates.items()}
 
 
 def _same_again(settings: Quickstart) -> str:

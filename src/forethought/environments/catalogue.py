@@ -27,7 +27,13 @@ NUMBER_LINE = EnvironmentSpec(
     reward="+1 on the target, -1 for a step that does not come closer, else 0",
     success="the return is above 0: the target was reached without a wrong step",
     options=(
-        RULES,
+        Option(
+            "rules",
+            "paper",
+            "paper, reference or reference_2d947f4",
+            "the paper's rules, or the behaviour of its public repository before 2024-06-26 "
+            "(which may start on the target), or since the commit 2d947f4 of that day",
+        ),
         IMAGE_SIZE,
         Option("max_position", 5, "a whole number from 1 to 99", "the largest number"),
         EXPERT,

@@ -24,7 +24,7 @@ COMMAND = "quickstart --episodes 4"
 @pytest.fixture(autouse=True)
 def small_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     def small_sft(settings: Quickstart) -> SFTConfig:
-        return replace(sft_config(settings), epochs=2.0, batch_size=16)
+        return replace(sft_config(settings), demonstrations=64, epochs=2.0, batch_size=16)
 
     def small_ppo(settings: Quickstart) -> PPOConfig:
         rollout = RolloutConfig(slots=4, steps_per_iteration=8, temperature=1.0, max_new_tokens=8)
@@ -40,8 +40,9 @@ def test_the_last_line_holds_the_figures(type_: Type, tmp_path: Path) -> None:
     outcome = type_(COMMAND)
     assert outcome.code == 0
     figures = json.loads(outcome.out.splitlines()[-1])
-    keys = "sft_success_rate ppo_success_rate success_interval episodes seconds report"
-    assert list(figures) == keys.split()
+    keys = "sft_success_rate ppo_success_rate success_interval episodes sft_thoughts ppo_thoughts"
+    assert list(figures) == [*keys.split(), "seconds", "report"]
+    assert figures["ppo_thoughts"]["strict_format"] == 0
     assert figures["episodes"] == 4
     low, high = figures["success_interval"]
     assert low <= figures["ppo_success_rate"] <= high

@@ -2,7 +2,14 @@
 
 import pytest
 
-from forethought.environments.cards.number_line import NumberLine, Position, best_move, moved
+from forethought.environments.cards.number_line import (
+    NumberLine,
+    Position,
+    best_move,
+    ceiling_success_rate,
+    dealt,
+    moved,
+)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +89,38 @@ def test_paper_never_deals_a_solved_line_and_reference_does() -> None:
             solved[world.rules] += current == target
     assert solved["paper"] == 0
     assert 60 < solved["reference"] < 140  # 100 expected
+
+
+@pytest.mark.parametrize(
+    ("rules", "drawn", "position"),
+    [
+        pytest.param("reference", 4, Position(4, 4, target_moves=True), id="202229a: solved"),
+        pytest.param("reference_2d947f4", 2, Position(2, 3), id="2d947f4: the next number"),
+        pytest.param("reference_2d947f4", 4, Position(4, 0), id="2d947f4: (4 + 1) mod 5"),
+        pytest.param("reference_2d947f4", 5, Position(5, 1), id="2d947f4: (5 + 1) mod 5"),
+    ],
+)
+def test_what_the_revisions_make_of_equal_numbers(
+    rules: str, drawn: int, position: Position
+) -> None:
+    assert dealt(rules, drawn, drawn, 5) == position
+    assert dealt(rules, 1, 3, 5) == Position(1, 3)
+
+
+def test_the_later_reference_deals_what_the_former_draws() -> None:
+    """The same draws; only where they are equal does the target move on, and is shown so."""
+    former, later = (
+        NumberLine(rules, image_size=48) for rules in ("reference", "reference_2d947f4")
+    )
+    solved = 0
+    for seed in range(300):
+        current, target = former.restart(seed).state_key.split()[0].split("->")
+        if current == target:
+            solved += 1
+            target = str((int(target) + 1) % 5)
+        assert later.restart(seed).state_key == f"{current}->{target} shows {target} moves 0"
+    assert solved > 20
+    assert ceiling_success_rate("reference_2d947f4", 5) == 1.0
 
 
 def test_reference_shows_the_old_target_for_one_step() -> None:

@@ -18,6 +18,8 @@ from forethought.environments.options import is_whole_number, require_option
 from forethought.types import Image, Measure, Observation, ThoughtFacts
 
 ACTIONS = ("-", "+")
+LATER_REFERENCE = "reference_2d947f4"
+RULES = ("paper", "reference", LATER_REFERENCE)
 PENALTY = -1.0
 """For a text that names no action; the position stays."""
 
@@ -28,7 +30,7 @@ class Position(NamedTuple):
     current: int
     target: int
     target_moves: bool = False
-    """`rules="reference"`: dealt with current = target, and the target has yet to move."""
+    """Of the public repository: dealt with current = target, and the target has yet to move."""
 
 
 def moved(position: Position, action: str, max_position: int) -> tuple[Position, float]:
@@ -54,13 +56,19 @@ def best_move(position: Position, max_position: int) -> str:
     return "+" if position.current < position.target else "-"
 
 
+def dealt(rules: str, current: int, target: int, max_position: int) -> Position:
+    """What the rules make of two numbers as they were drawn."""
+    if current == target and rules == LATER_REFERENCE:
+        target = (target + 1) % max_position
+    return Position(current, target, target_moves=current == target)
+
+
 @lru_cache(maxsize=32)
 def ceiling_success_rate(rules: str, max_position: int) -> float:
     """Share of the equally likely deals from which the best moves earn more than 0."""
     numbers = range(max_position + 1)
-    deals = [Position(c, t) for c in numbers for t in numbers if c != t]
-    if rules == "reference":
-        deals += [Position(number, number, target_moves=True) for number in numbers]
+    pairs = [(c, t) for c in numbers for t in numbers if rules != "paper" or c != t]
+    deals = [dealt(rules, current, target, max_position) for current, target in pairs]
     wins = 0
     for position in deals:
         total, reward = 0.0, 0.0
@@ -94,11 +102,14 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
     Ceiling: 100 %. With `rules="reference"` 4 deals in 36 cannot be won (below).
 
     Arguments:
-        rules: "paper", or "reference" for the public repository's behaviour: the two
-            numbers are drawn independently. Where they are equal the episode goes on;
-            pushing against the wall then counts as reaching the target. After the
-            first step the target becomes (target + 1) mod max_position, though the
-            picture shows the old one for one step more.
+        rules: "paper"; "reference" for the behaviour of the public repository
+            (RL4VLM/RL4VLM) from its first commit, 202229a of 2024-05-15, until 2024-06-26:
+            the two numbers are drawn independently. Where they are equal the episode goes
+            on; pushing against the wall then counts as reaching the target. After the first
+            step the target becomes (target + 1) mod max_position, though the image shows
+            the old one for one step more. "reference_2d947f4" for its behaviour since the
+            commit 2d947f4 of 2024-06-26: where the numbers drawn are equal, the target
+            becomes (target + 1) mod max_position before the episode begins.
         image_size: side of the picture, 48 to 1024 pixels.
         max_position: the largest number, 1 to 99.
         expert: "optimal", or "random_choice" for one that sees as well, says the same, and
@@ -113,13 +124,13 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
 
     def __init__(
         self,
-        rules: Literal["paper", "reference"] = "paper",
+        rules: Literal["paper", "reference", "reference_2d947f4"] = "paper",
         image_size: int = 300,
         max_position: int = 5,
         expert: ExpertName = "optimal",
         render_mode: Literal["rgb_array"] | None = None,
     ) -> None:
-        require_option(rules in ("paper", "reference"), "rules", rules, "paper or reference")
+        require_option(rules in RULES, "rules", rules, ", ".join(RULES))
         require_option(
             is_whole_number(image_size, MIN_SIZE, MAX_SIZE),
             "image_size",
@@ -241,11 +252,11 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
     def _deal(self) -> None:
         numbers = self.max_position + 1
         target = int(self.np_random.integers(numbers))
-        if self.rules == "reference":
+        if self.rules != "paper":
             current = int(self.np_random.integers(numbers))
         else:
             current = (target + int(self.np_random.integers(1, numbers))) % numbers
-        self._position = Position(current, target, target_moves=current == target)
-        self._shown_target = target
+        self._position = dealt(self.rules, current, target, self.max_position)
+        self._shown_target = self._position.target
         self._reached = False
         self._episode.begin()
