@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart check test test-slow bench clean
+.PHONY: help setup quickstart readme-image check test test-slow bench clean
 
 help: ## list the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -18,8 +18,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 setup: $(INSTALLED) ## create .venv with pinned dependencies
 
-quickstart: $(INSTALLED) ## set up, then train an agent from nothing to a report (under 10 minutes)
+quickstart: $(INSTALLED) ## set up, then train an agent from random weights to a report
 	$(BIN)/forethought quickstart --overwrite
+
+readme-image: quickstart ## play the quickstart again, and draw the image of the README from it
+	$(BIN)/python docs/make_images.py runs/quickstart_sft runs/quickstart
 
 check: $(INSTALLED) ## format, lint, types and unit tests (under two minutes)
 	$(BIN)/ruff format --check .
