@@ -13,6 +13,7 @@ from forethought.policies.decoding import DecodeLoop
 from forethought.policies.encoding import Encoder
 from forethought.policies.limits import Limits
 from forethought.policies.loading import LoadedModel, load_pretrained
+from forethought.policies.lora import save_weights
 from forethought.policies.saved_settings import settle
 from forethought.types import Message, Prompt
 
@@ -108,7 +109,7 @@ class HuggingFacePolicy:
 
     def save(self, folder: Path) -> None:
         """Writes model, processor and critic so that `load_pretrained` reads them back."""
-        (self.adapter or self.module.model).save_pretrained(str(folder))
+        save_weights(self.module.model, self.adapter, folder)
         self.processor.save_pretrained(folder)
         settle(folder)
         if self.module.value_head is not None:

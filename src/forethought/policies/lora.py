@@ -4,6 +4,7 @@ import re
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, cast
 
 import torch
@@ -79,6 +80,17 @@ def add_lora(model: PreTrainedModel, config: LoraConfig, *, seed: int) -> PeftMo
     with _deprecated_words_ignored(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return cast(PeftModel, get_peft_model(model, settings))
+
+
+def save_weights(model: PreTrainedModel, adapter: PeftModel | None, folder: Path) -> None:
+    """Writes a model, or of one with adapters those alone.
+
+    Adapters never sit on the vocabulary. PEFT would ask the hub whether it has grown.
+    """
+    if adapter is None:
+        model.save_pretrained(str(folder))
+    else:
+        adapter.save_pretrained(str(folder), save_embedding_layers=False)
 
 
 def load_lora(model: PreTrainedModel, folder: str) -> PeftModel:

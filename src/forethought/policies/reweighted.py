@@ -14,6 +14,7 @@ from forethought.errors import PolicyError
 from forethought.policies.actor_critic import ActorCritic
 from forethought.policies.huggingface import HuggingFacePolicy, load_policy
 from forethought.policies.loading import BEHAVIOUR, load_pretrained
+from forethought.policies.lora import save_weights
 from forethought.policies.token_worth import weigh_by_likelihood
 from forethought.policies.weighted import WeightedPolicy
 
@@ -30,7 +31,7 @@ class Twin(NamedTuple):
 
     def save(self, folder: Path, like: HuggingFacePolicy) -> None:
         """Writes it as a model of its own, with the first one's processor."""
-        (self.adapter or self.module.model).save_pretrained(str(folder))
+        save_weights(self.module.model, self.adapter, folder)
         like.processor.save_pretrained(folder)
 
 

@@ -1,14 +1,18 @@
 """The checkpoint that comes in a package: found by name, converted once, whole or absent."""
 
+import json
 from pathlib import Path
 
 import pytest
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from forethought.cache import CACHE_VARIABLE
 from forethought.cli import examinations
+from forethought.config_parts import LoraConfig
 from forethought.errors import MissingDependencyError, PolicyError
 from forethought.policies import smollm2
 from forethought.policies.loading import load_pretrained
+from forethought.policies.lora import add_lora, save_weights
 from forethought.policies.smollm2 import converted_folder, folder_of
 
 
@@ -109,6 +113,25 @@ def test_without_the_packages_the_command_that_installs_them_is_told(
     monkeypatch.setattr(examinations, "missing_packages", smollm2.missing_packages)
     (finding,) = examinations.examine_smollm2()
     assert (finding.status, finding.fix) == ("missing", smollm2.INSTALL)
+
+
+def test_saving_adapters_asks_nobody_about_their_base(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The base is a name here, neither a folder nor a hub id: PEFT would look for it there."""
+
+    def asked(*_: object, **__: object) -> bool:
+        raise AssertionError("the hub was asked")
+
+    monkeypatch.setattr("peft.utils.save_and_load.check_file_exists_on_hf_hub", asked)
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 20}
+    model = LlamaForCausalLM(LlamaConfig(**sizes, **heads))  # type: ignore[arg-type]
+    model.name_or_path = "smollm2"
+    adapter = add_lora(model, LoraConfig(("language_model",), rank=2, alpha=2), seed=0)
+    save_weights(model, adapter, tmp_path / "saved")
+    settings = json.loads((tmp_path / "saved" / "adapter_config.json").read_text())
+    assert settings["base_model_name_or_path"] == "smollm2"
 
 
 def test_doctor_says_whether_it_is_converted(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
