@@ -115,13 +115,17 @@ def sft_config(settings: Quickstart) -> SFTConfig:
 
 def ppo_config(settings: Quickstart) -> PPOConfig:
     """A short horizon, for every step of this game is paid at once; little weight on the
-    critic, whose error would otherwise move the model more than the rewards do.
+    critic, whose error would otherwise move the model more than the rewards do. Every step
+    pays for its distance from the SFT policy: a misread number that is sampled together with
+    a good action would otherwise be rewarded with it, and be learned.
     configs/quickstart_ppo.yaml holds the same."""
     return PPOConfig(
         model=sft_config(settings).output,
         output=settings.output,
         seed=settings.seed,
         total_steps=5120,
+        kl_coefficient=0.2,
+        kl_use="reward",
         gamma=0.5,
         clip=0.3,
         value_coefficient=0.05,
