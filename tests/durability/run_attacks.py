@@ -93,10 +93,13 @@ class _Killer:
 
     def on_step(self) -> None:
         self._steps_left -= 1
-        if self._steps_left <= 0 and self.struck < self._kills:
+        ready = [worker for worker in self._runner._workers if worker.is_ready]
+        if self._steps_left <= 0 and self.struck < self._kills and ready:
+            # One that only starts has no episode to lose; and if none came to its start, the run
+            # would end, as it should.
             self._steps_left = self._draw.randint(5, 20)
             self.struck += 1
-            process = self._draw.choice(self._runner.process_ids)
+            process = self._draw.choice(ready).process_id
             threading.Timer(self._draw.uniform(0.0, 0.02), _kill, (process,)).start()
 
 
