@@ -243,27 +243,39 @@ def leave_at_once(model: str, tries: int) -> Found:
         return Found("gone while the answer is made", tries, max(failures, tracebacks), note)
 
 
+def flood(model: str, tries: int) -> Found:
+    """Requests by the thousand on one connection, and no answer taken: it must be closed."""
+    requests = f"GET {MODELS} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 1000
+    return _unread(model, tries, "requests by the thousand", requests)
+
+
 def never_read(model: str, tries: int) -> Found:
-    """Requests without end on one connection, and no answer taken: it must be closed."""
-    requests = f"GET {MODELS} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 100
+    """One request after the other, and no answer taken, likewise."""
+    request = f"GET {MODELS} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    return _unread(model, tries, "answers that are never taken", request)
+
+
+def _unread(model: str, tries: int, attack: str, sent: bytes) -> Found:
     with serving(model, "--timeout-s", "2", "--concurrency", "2") as server:
-        held = 0
+        assert server.answers()
+        before_mib, most_mib, held = server.memory_mib(), 0.0, 0
         for _ in range(tries):
             with socket.socket() as line:
                 line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 line.connect(("127.0.0.1", server.port))
                 line.settimeout(0.1)
-                held += not _is_closed_while_sending(line, requests)
-        failures = held if server.answers() else tries
-        return Found("answers that are never taken", tries, failures)
+                held += not _is_closed_while_sending(line, sent)
+            most_mib = max(most_mib, server.memory_mib() - before_mib)
+        failures = held if server.answers() and most_mib < KEPT_MIB else tries
+        return Found(attack, tries, failures, f"{most_mib:.0f} MiB in use at most")
 
 
-def _is_closed_while_sending(line: socket.socket, requests: bytes) -> bool:
+def _is_closed_while_sending(line: socket.socket, sent: bytes) -> bool:
     until_s = time.monotonic() + WAIT_S
     while time.monotonic() < until_s:
         try:
-            line.sendall(requests)
-            time.sleep(0.01)
+            line.sendall(sent)
+            time.sleep(0.001)
         except TimeoutError:  # The server reads no more meanwhile.
             continue
         except OSError:
@@ -315,7 +327,8 @@ ATTACKS: tuple[tuple[Callable[[str, int], Found], int], ...] = (
     (body_of_get, 20),
     (huge_head, 3),
     (leave_at_once, 20),
-    (never_read, 2),
+    (flood, 3),
+    (never_read, 3),
     (terminal_escapes, 5),
     (noise, 500),
 )

@@ -8,13 +8,17 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 HEAD_BYTES = 1 << 15
 """Of a request's first line and headers together."""
+MOST_WAITING = 64
+"""Requests that a connection may send before the first of them is answered; uvicorn reads as many
+as come, and clients that send a second one early are rare."""
 PATIENCE_S = 10.0
 """For a head to come in, and for sent bytes to be taken; less where a request gets less."""
 
 
 class Guard(asyncio.Protocol):
     """Passes everything on to uvicorn's protocol, and breaks the connection off where there are
-    too many, a head is too long or too slow, or what is sent is not taken.
+    too many, a head is too long or too slow, too much is asked at once, or what is sent is not
+    taken.
 
     uvicorn limits none of these: it waits for the end of a head for as long as bytes come,
     and keeps all that it is told.
@@ -50,6 +54,8 @@ class Guard(asyncio.Protocol):
         if self._transport is None:
             return
         self._http.data_received(data)
+        if len(self._http.pipeline) > MOST_WAITING:
+            self._break_off()
         if self._http.cycle is not self._request:  # The end of a head has come.
             self._request = self._http.cycle
             self._head.clear()

@@ -23,3 +23,9 @@ def hasty() -> Generator[Served]:
 def narrow() -> Generator[Served]:
     """Without patience, and with room for one."""
     yield from serve(replace(LIMITS, timeout_s=0.2, concurrency=1))
+
+
+@pytest.fixture
+def crowded() -> Generator[Served]:
+    """With patience, and with room for one."""
+    yield from serve(replace(LIMITS, concurrency=1))
