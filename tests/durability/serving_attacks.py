@@ -15,10 +15,18 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.durability.serving_process import CHAT, MODELS, WAIT_S, Server, chat, serving
+from tests.durability.serving_process import (
+    CHAT,
+    MODELS,
+    WAIT_S,
+    Server,
+    chat,
+    is_closed_while_sending,
+    serving,
+)
 
 KEPT_MIB = 200.0
 """Memory that one refused request may leave in use."""
@@ -53,7 +61,12 @@ def stop_while_generating(model: str, tries: int) -> Found:
             for client in clients:
                 client.join()
     bad = [code for code in codes if code != 130]
-    return Found("Ctrl-C while generating", tries, len(bad), _listed("exit code", codes))
+    return Found(
+        "Ctrl-C while generating",
+        tries,
+        len(bad),
+        f"exit code {', '.join(map(str, sorted(set(codes))))}",
+    )
 
 
 def _ask_until_refused(server: Server) -> None:
@@ -264,23 +277,10 @@ def _unread(model: str, tries: int, attack: str, sent: bytes) -> Found:
                 line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 line.connect(("127.0.0.1", server.port))
                 line.settimeout(0.1)
-                held += not _is_closed_while_sending(line, sent)
+                held += not is_closed_while_sending(line, sent)
             most_mib = max(most_mib, server.memory_mib() - before_mib)
         failures = held if server.answers() and most_mib < KEPT_MIB else tries
         return Found(attack, tries, failures, f"{most_mib:.0f} MiB in use at most")
-
-
-def _is_closed_while_sending(line: socket.socket, sent: bytes) -> bool:
-    until_s = time.monotonic() + WAIT_S
-    while time.monotonic() < until_s:
-        try:
-            line.sendall(sent)
-            time.sleep(0.001)
-        except TimeoutError:  # The server reads no more meanwhile.
-            continue
-        except OSError:
-            return True
-    return False
 
 
 def terminal_escapes(model: str, tries: int) -> Found:
@@ -333,10 +333,6 @@ ATTACKS: tuple[tuple[Callable[[str, int], Found], int], ...] = (
     (noise, 500),
 )
 """With as many tries as docs/reliability.md tells of."""
-
-
-def _listed(name: str, values: Sequence[int]) -> str:
-    return f"{name} {', '.join(map(str, sorted(set(values))))}"
 
 
 def main() -> None:

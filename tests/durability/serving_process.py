@@ -100,3 +100,17 @@ def chat(text: str, **fields: object) -> bytes:
     """The body of a request."""
     messages = [{"role": "user", "content": text}]
     return json.dumps({"model": "m", "messages": messages} | fields).encode()
+
+
+def is_closed_while_sending(line: socket.socket, sent: bytes) -> bool:
+    """Whether the server closes a connection on which the same is sent again and again."""
+    until_s = time.monotonic() + WAIT_S
+    while time.monotonic() < until_s:
+        try:
+            line.sendall(sent)
+            time.sleep(0.001)
+        except TimeoutError:  # The server reads no more meanwhile.
+            continue
+        except OSError:
+            return True
+    return False
