@@ -1,10 +1,19 @@
 """What was skipped is listed at the end, with the command that would enable it."""
 
+import signal
 from collections.abc import Generator
 
 import pytest
 
 from tests.skips import fault_of, lines_of
+
+
+@pytest.fixture
+def hears_sigint() -> Generator[None]:
+    """SIGINT is a KeyboardInterrupt, also where the shell that started the tests ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -16,6 +16,7 @@ from forethought.rollouts.store import read_shards
 from forethought.runs.sources import model_source
 from forethought.training.examples import to_example
 from forethought.types import Observation
+from tests.typed import words_of
 
 LENGTH = 1_000_000
 """Characters: PPO took ten minutes and gigabytes over such an observation."""
@@ -42,13 +43,13 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny model that has learned the bandit a little."""
     folder = tmp_path_factory.mktemp("runs") / "sft"
     words = f"train sft --model tiny-small --output {folder} --environment.id Bandit"
-    assert main(f"{words} --demonstrations 64 --compute.threads 1".split()) == 0
+    assert main(words_of(f"{words} --demonstrations 64 --compute.threads 1")) == 0
     return folder
 
 
 def refusal(words: str, capfd: pytest.CaptureFixture[str]) -> str:
     capfd.readouterr()
-    assert main(words.split()) == 2
+    assert main(words_of(words)) == 2
     out, err = capfd.readouterr()
     assert not out
     lines = [line for line in err.splitlines() if line.startswith("error: ")]
@@ -82,7 +83,7 @@ def test_an_environment_that_says_too_much(
 
 def test_a_stored_text_that_is_too_long(run: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    assert main(f"collect --policy expert --output {data} --episodes 1 {WORLD}".split()) == 0
+    assert main(words_of(f"collect --policy expert --output {data} --episodes 1 {WORLD}")) == 0
     policy = load_policy(model_source(str(run)), slots=1)
     (trajectory,) = read_shards(data)
     with pytest.raises(PromptTooLongError) as info:
@@ -94,7 +95,7 @@ def test_a_stored_text_that_is_too_long(run: Path, tmp_path: Path) -> None:
 def test_a_stored_answer_that_is_too_long(run: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     words = f"collect --policy expert --output {data} --episodes 1 --environment.id Bandit"
-    assert main(words.split()) == 0
+    assert main(words_of(words)) == 0
     policy = load_policy(model_source(str(run)), slots=1)
     (trajectory,) = read_shards(data)
     step = trajectory.steps[0]

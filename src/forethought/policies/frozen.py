@@ -11,7 +11,8 @@ from torch.nn import functional
 from transformers import AutoImageProcessor, AutoModel
 
 from forethought.errors import PolicyError
-from forethought.policies.loading import NO_CODE, load_pretrained
+from forethought.policies.hub import NO_CODE
+from forethought.policies.loading import load_pretrained
 from forethought.types import Image
 
 _AT_A_TIME = 256

@@ -3,6 +3,7 @@
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.errors import (
@@ -14,6 +15,10 @@ from huggingface_hub.errors import (
 )
 
 from forethought.errors import PolicyError
+
+NO_CODE: Any = {"trust_remote_code": False}
+"""For every `from_pretrained`: without it, the library asks on the terminal whether to run the
+Python that a model's folder holds, and any answer from a pipe will do."""
 
 CONFIG = "config.json"
 TIMEOUT_S = 10.0

@@ -24,7 +24,7 @@ from transformers.models.auto.processing_auto import PROCESSOR_MAPPING
 from transformers.processing_utils import ProcessorMixin
 
 from forethought.errors import PolicyError
-from forethought.policies.hub import require_source
+from forethought.policies.hub import NO_CODE, require_source
 from forethought.policies.lora import load_lora, outline_lora
 from forethought.policies.smollm2 import folder_of
 
@@ -32,11 +32,6 @@ PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 ADAPTER_CONFIG = "adapter_config.json"
 BEHAVIOUR = "behaviour"
 """Folder of π_φ inside the model of a run that learns values beside it."""
-
-
-NO_CODE: Any = {"trust_remote_code": False}
-"""For every `from_pretrained`: without it, the library asks on the terminal whether to run the
-Python that a model's folder holds, and any answer from a pipe will do."""
 
 
 class LoadedModel(NamedTuple):

@@ -17,6 +17,7 @@ from typing import Any
 from forethought.cache import cache_folder
 from forethought.durable import publish
 from forethought.errors import MissingDependencyError, PolicyError
+from forethought.policies.hub import NO_CODE
 
 NAME = "smollm2"
 """By which a person names the model."""
@@ -117,7 +118,7 @@ def write_checkpoint(weights: Path, folder: Path) -> None:
 
     place: dict[str, Any] = {"gguf_file": weights.name}
     quantized: Any = LlamaForCausalLM.from_pretrained(
-        str(weights.parent), dtype=torch.float32, **place
+        str(weights.parent), dtype=torch.float32, **place, **NO_CODE
     )
     config = quantized.config
     del config.quantization_config, config._model_name_or_path
@@ -128,7 +129,7 @@ def write_checkpoint(weights: Path, folder: Path) -> None:
     model.tie_weights()
     model.generation_config = quantized.generation_config
     model.save_pretrained(str(folder))
-    tokenizer: Any = AutoTokenizer.from_pretrained(str(weights.parent), **place)
+    tokenizer: Any = AutoTokenizer.from_pretrained(str(weights.parent), **place, **NO_CODE)
     # The file asks for the splitting "smollm": every digit apart, before words are looked for.
     # The library reads the merges alone and splits as GPT-2 does.
     tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence(

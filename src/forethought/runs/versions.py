@@ -25,6 +25,8 @@ PACKAGES = (
     "matplotlib",
     "filelock",
     "packaging",
+    "uvicorn",
+    "httptools",
 )
 """Whose versions `environment.txt` names: this package and what it depends on."""
 

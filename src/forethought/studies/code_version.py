@@ -7,7 +7,7 @@ from pathlib import Path
 import forethought
 
 SOURCES = (
-    *("types.py", "config*.py"),
+    *("types.py", "config*.py", "threads.py", "value_checks.py"),
     *("environments", "prompts", "policies", "rollouts"),
     *("targets", "losses", "training", "evaluation"),
     *("runs/checkpoints.py", "runs/sources.py"),

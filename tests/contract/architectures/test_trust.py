@@ -117,7 +117,7 @@ def test_whoever_says_yes_to_everything(checkpoint_of: ReadCheckpoint, tmp_path:
     folder = shutil.copytree(checkpoint_of("llama").folder, tmp_path / "model")
     (folder / "code.py").write_text(CODE)
     own_architecture(folder)
-    command = [sys.executable, "-m", "forethought.cli.main", "evaluate", str(folder)]
+    command = [sys.executable, "-m", "forethought", "evaluate", str(folder)]
     done = subprocess.run(
         [*command, "--environment.id", "Bandit", "--episodes", "2"],
         input="y\n" * 1000,

@@ -1,5 +1,6 @@
 """What a command advises to type next is accepted, and plays the same world in the same words."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,8 @@ def test_answers_are_as_long_as_the_run_has_learned(
 ) -> None:
     monkeypatch.setattr(Engine, "wait", Engine.stop)
     _, words = advice_of(type_(f"serve {ppo_run} {SERVE}"))
-    assert words == f"evaluate api:{ppo_run} --environment.id Bandit --max-new-tokens 12"
+    model = shlex.quote(f"api:{ppo_run}")
+    assert words == f"evaluate {model} --environment.id Bandit --max-new-tokens 12"
 
 
 def test_where_a_model_is_at_home_is_not_guessed(
@@ -124,4 +126,4 @@ def test_where_a_model_is_at_home_is_not_guessed(
     monkeypatch.setattr(Engine, "wait", Engine.stop)
     model = sft_run / "checkpoints" / "step_4" / "model"
     _, words = advice_of(type_(f"serve {model} {SERVE}"))
-    assert words == f"evaluate api:{model} --environment.id WORLD"
+    assert words == f"evaluate {shlex.quote(f'api:{model}')} --environment.id WORLD"

@@ -115,6 +115,7 @@ class Swallows(HostileWorld):
         return super().act("add")
 
 
+@pytest.mark.usefixtures("hears_sigint")
 @pytest.mark.parametrize("how", ["nothing", "another error", "the same"])
 def test_ctrl_c_ends_the_run_whatever_the_environment_makes_of_it(how: str) -> None:
     Swallows.how = how
@@ -124,6 +125,7 @@ def test_ctrl_c_ends_the_run_whatever_the_environment_makes_of_it(how: str) -> N
             runner.send(0, Act("end"))
 
 
+@pytest.mark.usefixtures("hears_sigint")
 def test_signals_are_given_back_in_any_order() -> None:
     numbers = (signal.SIGALRM, signal.SIGINT, signal.SIGTERM)
     before = [signal.getsignal(number) for number in numbers]
@@ -169,7 +171,7 @@ from tests.unit.environments.hostile_world import HostileWorld
 class Deaf(HostileWorld):
     def act(self, action):
         while True:  # the C library waits, and Python's signal handlers with it
-            ctypes.CDLL(None).poll(None, 0, 100)
+            ctypes.CDLL(None).poll(None, 0, -1)
 
 def play():
     with InProcessRunner({world}, 1, timeout_s=0.2) as runner:

@@ -136,7 +136,7 @@ def test_documented_options_are_the_constructor_s(name: str) -> None:
     ("name", "options", "message"),
     [
         ("NumberLine", {"colour": 1}, "NumberLine has no option colour=1 — it has: rules, "),
-        ("NumberLine", {"rules": "house"}, "rules is 'house' — expected paper or reference"),
+        ("NumberLine", {"rules": "house"}, "rules is 'house' — expected paper, reference"),
         ("NumberLine", {"image_size": 47}, "image_size is 47 — expected a whole number from 48"),
         ("NumberLine", {"image_size": 64.0}, "image_size is 64.0 — expected a whole number"),
         ("NumberLine", {"max_position": True}, "max_position is True — expected a whole number"),

@@ -23,6 +23,7 @@ from forethought.evaluation.faithfulness import (
 from forethought.evaluation.faithfulness_file import faithfulness_from_json, faithfulness_to_json
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.world import World, open_world
+from forethought.seals import sealed
 from forethought.types import Trajectory
 
 OPTIONS = ("max_position=9",)
@@ -227,7 +228,7 @@ def test_the_file_comes_back_equal() -> None:
     assert faithfulness_from_json(faithfulness_to_json(found())) == found()
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema_version": 1}', "null"])
+@pytest.mark.parametrize("text", ["", "[]", "{}", sealed('{"schema_version": 1}'), "null"])
 def test_another_text_is_refused(text: str) -> None:
     with pytest.raises(StorageError, match=r"expected the text of a faithfulness\.json"):
         faithfulness_from_json(text)

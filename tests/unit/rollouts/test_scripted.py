@@ -159,6 +159,7 @@ def test_what_is_said_of_the_last_failure_is_one_line(frail: type[FrailStairs]) 
         climbed(frail, 9)
 
 
+@pytest.mark.usefixtures("hears_sigint")
 def test_a_bug_of_ours_and_ctrl_c_are_no_failures() -> None:
     class Speechless:
         def messages(self, observation: Observation) -> tuple[Message, ...]:

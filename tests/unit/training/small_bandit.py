@@ -28,4 +28,4 @@ def pairs_in_play(compared: Compared) -> list[Pair]:
         for t in play(world.id, world.factory(), world.prompter, answer, range(12))
         for candidate in candidates_of(t, trajectory_scores(t, score="gain", gamma=0.9))
     ]
-    return make_pairs(candidates, margin=0.0, most_per_group=4, compared=compared)
+    return make_pairs(candidates, margin=0.0, most_per_group=16, compared=compared)
