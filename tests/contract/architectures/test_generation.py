@@ -25,8 +25,8 @@ def test_greedy_equals_generate(policy: HuggingFacePolicy) -> None:
     for key, (prompt, limit) in enumerate(zip(prompts, limits, strict=True)):
         expected = generate(policy, conversation_of(policy, prompt), limit)
         assert results[key].completion.token_ids == expected
-    # The random model must not make this easy by saying the same to everyone.
-    assert len({result.completion.token_ids[:2] for result in results.values()}) > 10
+    # The model must not make this easy by saying the same to everyone.
+    assert len({result.completion.token_ids[:2] for result in results.values()}) >= 10
 
 
 def test_sampled_logprobs_and_values_equal_a_fresh_forward_pass(policy: HuggingFacePolicy) -> None:
