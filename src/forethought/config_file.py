@@ -253,7 +253,8 @@ def _build(kind: type[RecordT], values: Any, prefix: str) -> RecordT:
         raise ConfigError(f"{prefix}{error}") from error
 
 
-def _require_known(name: str, known: Sequence[str], prefix: str) -> None:
+def _require_known(name: object, known: Sequence[str], prefix: str) -> None:
+    """Refuses a key that names no field; YAML's keys may be anything."""
     if name not in known:
         told = name if isinstance(name, str) and len(name) <= 60 else shown(name)
         near = difflib.get_close_matches(told, known, n=1)

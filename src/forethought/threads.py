@@ -8,7 +8,7 @@ VARIABLE = "OMP_NUM_THREADS"
 
 
 class ThreadChoice(NamedTuple):
-    count: int
+    threads: int
     reason: str
     """Why, as `forethought doctor` says it."""
 

@@ -43,7 +43,7 @@ class Way:
 
 def ways(cores: int) -> list[Way]:
     """The default, and as many threads as there are cores."""
-    chosen = choose_threads(None, cores=cores, environ={}).count
+    chosen = choose_threads(None, cores=cores, environ={}).threads
     ours = Way(f"{chosen} of {cores} (default)", chosen)
     return [
         ours,
@@ -72,7 +72,7 @@ def _worker(way: Way) -> Generator["subprocess.Popen[str]"]:
     """A process that trains as often as it is told to, and says how long that took."""
     others = {name: value for name, value in os.environ.items() if "OMP_" not in name}
     with subprocess.Popen(
-        [sys.executable, "-c", f"from {__name__} import _train; _train({way.threads})"],
+        [sys.executable, "-c", f"from {__name__} import train_steps; train_steps({way.threads})"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -103,7 +103,7 @@ def _ask(worker: "subprocess.Popen[str]", steps: int) -> float:
     return float(worker.stdout.readline())
 
 
-def _train(threads: int) -> None:
+def train_steps(threads: int) -> None:
     """The worker's life: one number in, steps of the tiny model, seconds per step out."""
     import torch
 

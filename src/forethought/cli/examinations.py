@@ -71,8 +71,8 @@ def examine_devices() -> Iterator[Finding]:
         yield Finding("device", "missing", f"torch cannot be loaded: {error}", fix, True)
         return
     yield Finding("cpu", "ok", f"{usable_cores()} core(s) for this process")
-    threads = choose_threads(None)
-    yield Finding("threads", "ok", f"{threads.count} of PyTorch: {threads.reason}")
+    choice = choose_threads(None)
+    yield Finding("threads", "ok", f"{choice.threads} of PyTorch: {choice.reason}")
     able = torch.cpu.get_capabilities()
     if able.get("amx_bf16") or able.get("amx_tile"):
         yield Finding("cpu bf16", "ok", "AMX: --compute.precision bf16 pays for larger models")

@@ -25,7 +25,7 @@ def load_quietly(*, threads: int | None = None) -> None:
     hub_logging.set_verbosity_error()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    torch.set_num_threads(choose_threads(threads).count)
+    torch.set_num_threads(choose_threads(threads).threads)
 
 
 def is_first_process() -> bool:

@@ -138,7 +138,7 @@ def measure_faithfulness(
     answers: dict[Thoughts, list[_Answer]] = {thoughts: [] for thoughts in THOUGHTS}
     pairs = list(zip(situations, others, strict=True))
     for start in range(0, len(pairs), STEPS_AT_A_TIME):
-        asked = [
+        asked: list[tuple[Situation, Thoughts, Opening]] = [
             (situation, thoughts, opening)
             for situation, other in pairs[start : start + STEPS_AT_A_TIME]
             for thoughts, opening in zip(

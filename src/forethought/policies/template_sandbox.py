@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator, Frame
@@ -161,7 +161,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         )
         self.meter = Meter()
         self.globals.update(library.globals)
-        self.globals["strftime_now"] = DATE.strftime
+        cast(dict[str, Any], self.globals)["strftime_now"] = DATE.strftime
         for name in RANDOM["globals"]:
             self.globals.pop(name, None)
         kept = {n: f for n, f in library.filters.items() if n not in RANDOM["filters"]}

@@ -277,7 +277,7 @@ def start_processes(config: ComputeConfig) -> Accelerator:
             that were launched together and do not find each other.
     """
     local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    torch.set_num_threads(choose_threads(config.threads, processes=local).count)
+    torch.set_num_threads(choose_threads(config.threads, processes=local).threads)
     precision = "no" if config.precision == "fp32" else config.precision
     accelerator = Accelerator(mixed_precision=precision)
     refuse_launch(accelerator.distributed_type, accelerator.num_processes, os.environ)

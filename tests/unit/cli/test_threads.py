@@ -28,7 +28,7 @@ from forethought.training.run import start_processes
 )
 def test_the_choice(asked: int | None, said: str, cores: int, processes: int, count: int) -> None:
     environ = {"OMP_NUM_THREADS": said}
-    assert choose_threads(asked, cores=cores, processes=processes, environ=environ).count == count
+    assert choose_threads(asked, cores=cores, processes=processes, environ=environ).threads == count
 
 
 @pytest.fixture
