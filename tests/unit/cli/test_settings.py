@@ -104,10 +104,9 @@ def test_one_line(words: str, line: str, encoding: str, monkeypatch: pytest.Monk
     assert complaint(words) == line
 
 
-def test_what_else_was_said_meanwhile_is_no_part_of_the_line(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As a warning, or the words of a server's thread, can be."""
+@pytest.fixture
+def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Something is said on stderr while flags are read, as a server's thread may."""
     parse = tyro.cli
 
     def talk(*args: Any, **kwargs: Any) -> Any:
@@ -115,20 +114,20 @@ def test_what_else_was_said_meanwhile_is_no_part_of_the_line(
         return parse(*args, **kwargs)
 
     monkeypatch.setattr(tyro, "cli", talk)
+
+
+@pytest.mark.usefixtures("talkative")
+def test_what_else_was_said_meanwhile_is_no_part_of_the_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert complaint("") == "RUN is missing — see forethought do --help"
     assert capsys.readouterr().err == "by the way\n"
 
 
+@pytest.mark.usefixtures("talkative")
 def test_what_is_said_while_flags_are_read_well_is_not_swallowed(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    parse = tyro.cli
-
-    def talk(*args: Any, **kwargs: Any) -> Any:
-        print("by the way", file=sys.stderr)
-        return parse(*args, **kwargs)
-
-    monkeypatch.setattr(tyro, "cli", talk)
     assert read_settings(Outer, ["r"], program="do", description="") == Outer("r")
     assert capsys.readouterr().err == "by the way\n"
 

@@ -201,6 +201,7 @@ def test_an_illegal_move_asks_no_engine(tmp_path: Path) -> None:
 
 def test_without_stockfish(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv(program.VARIABLE, raising=False)
     monkeypatch.setattr(program, "_ELSEWHERE", ())
     with pytest.raises(MissingDependencyError, match="apt-get install stockfish") as caught:
         make_environment("Chess")
