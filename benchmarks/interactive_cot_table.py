@@ -33,7 +33,7 @@ class Row(NamedTuple):
 
 
 def read(argument: str) -> Row:
-    name, _, folders = argument.partition("=")
+    name, _, folders = argument.rpartition("=")
     greedy, last = list[list[Trajectory]](), list[list[Trajectory]]()
     for folder in map(Path, folders.split(",")):
         held_out = folder / "evaluation_episodes.parquet"
@@ -45,6 +45,17 @@ def read(argument: str) -> Row:
 
 def rates(episodes: Sequence[Trajectory]) -> ThoughtRates:
     return thought_rates(step for t in episodes for step in t.steps)
+
+
+def contradictions(episodes: Sequence[Trajectory]) -> Rate | None:
+    """Of valid responses whose thought concludes an action, those that name another one."""
+    found = [
+        step.action.action not in facts.concluded_actions
+        for t in episodes
+        for step in t.steps
+        if (facts := step.thought_facts) and facts.concluded_actions and step.action.is_valid
+    ]
+    return Rate.of(sum(found), len(found)) if found else None
 
 
 def percent(rate: Rate | None) -> str:
@@ -81,8 +92,9 @@ def line(row: Row, base: Row) -> str:
     cells = [
         *(row.name, seeds or "–", success(greedy), difference(row, base)),
         *map(percent, (true.perception_accuracy, true.thought_action_consistency)),
-        *(percent(true.strict_format), success(last)),
-        *map(percent, (sampled.perception_accuracy, sampled.thought_action_consistency)),
+        *map(percent, (contradictions(greedy), true.strict_format)),
+        *(success(last), percent(sampled.perception_accuracy)),
+        *map(percent, (sampled.thought_action_consistency, contradictions(last))),
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -111,10 +123,10 @@ def main() -> None:
     base = rows[min(1, len(rows) - 1)]
     print(
         "| | success of each seed, % | together | difference to "
-        f"{base.name}, points | perception, % | thought names action, % | strict form, % "
-        "| sampled: success | perception | thought names action |"
+        f"{base.name}, points | perception, % | thought names action, % | another one, % "
+        "| strict form, % | sampled: success | perception | thought names action | another one |"
     )
-    print(f"|{'---|' * 10}")
+    print(f"|{'---|' * 12}")
     for row in rows:
         print(line(row, base))
     if given.plot is not None:
