@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from forethought.evaluation.statistics import Rate, bootstrap_interval, wilson_interval
 from forethought.evaluation.thought_rates import ThoughtRates, thought_rates
-from forethought.reports.action_odds import action_probability
+from forethought.reports.histograms import action_probability
 from forethought.rollouts.store import read_shard
 from forethought.types import Trajectory
 

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from forethought.reports.claims import claims_list, shown_thoughts
+from forethought.reports.formatting import counted, decimal
+from forethought.reports.images import ImageTable
 from forethought.reports.inputs import RunRecord
 from forethought.reports.markup import escape
-from forethought.reports.numerals import counted, decimal
-from forethought.reports.pictures import PictureTable
+from forethought.reports.replay import shown_thoughts
+from forethought.reports.static_replay import claims_list
 from forethought.types import Step, Trajectory
 
 MOST_EPISODES = 2
@@ -69,7 +70,7 @@ def _pair(pair: Pair, titles: tuple[str, str]) -> str:
 
 def _episode(trajectory: Trajectory, title: str) -> str:
     outcome = "success" if trajectory.success else "failure"
-    pictures = PictureTable()
+    pictures = ImageTable()
     steps = "".join(_step(step, pictures) for step in trajectory.steps[:MOST_STEPS])
     left = len(trajectory.steps) - MOST_STEPS
     more = (
@@ -83,7 +84,7 @@ def _episode(trajectory: Trajectory, title: str) -> str:
     )
 
 
-def _step(step: Step, pictures: PictureTable) -> str:
+def _step(step: Step, pictures: ImageTable) -> str:
     images = "".join(
         f'<img width="{_PICTURE_WIDTH}" class="pixels" alt="What the model saw" '
         f'src="{pictures.pictures[pictures.number(image)].address}">'

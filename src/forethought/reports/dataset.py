@@ -6,10 +6,7 @@ from string import Template
 
 from forethought.data.description import Description, TaskDescription
 from forethought.data.distribution import Distribution
-from forethought.reports.document import asset, document
-from forethought.reports.histograms import draw_histogram
-from forethought.reports.markup import escape
-from forethought.reports.numerals import (
+from forethought.reports.formatting import (
     count,
     decimal,
     decimal_interval,
@@ -17,6 +14,8 @@ from forethought.reports.numerals import (
     percent_interval,
     short,
 )
+from forethought.reports.histograms import draw_histogram
+from forethought.reports.markup import asset, document, escape
 from forethought.runs.run_folder import write_text
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

@@ -14,8 +14,8 @@ from matplotlib.ticker import PercentFormatter
 
 from forethought.evaluation.faithfulness import Faithfulness, FaithfulnessRow
 from forethought.evaluation.statistics import Rate
+from forethought.reports.formatting import MISSING, count, decimal, percent, percent_interval
 from forethought.reports.markup import escape
-from forethought.reports.numerals import MISSING, count, decimal, percent, percent_interval
 from forethought.reports.svg import Ink, to_inline_svg
 
 TITLES = {

@@ -7,10 +7,10 @@ from forethought.config import PPOConfig, SFTConfig
 from forethought.config_dpo import DPOConfig
 from forethought.config_file import OfflineConfig
 from forethought.evaluation.results import EvaluationRow
+from forethought.reports.formatting import count, percent, percent_interval
 from forethought.reports.inputs import RunRecord
 from forethought.reports.markup import escape
-from forethought.reports.numerals import count, percent, percent_interval
-from forethought.reports.table import Agent, agents
+from forethought.reports.results import Agent, agents
 
 
 def page_title(run: RunRecord) -> str:

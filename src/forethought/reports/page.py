@@ -6,19 +6,17 @@ from pathlib import Path
 from string import Template
 
 from forethought.reports.before_after import before_after_section
-from forethought.reports.curves import curves_section
-from forethought.reports.document import asset, document
+from forethought.reports.curves import curves_section, timing_section
 from forethought.reports.faithfulness import faithfulness_section
+from forethought.reports.formatting import counted
 from forethought.reports.header import header_section, page_title, setup_section
 from forethought.reports.inputs import Episodes, RunRecord, read_run
-from forethought.reports.markup import embed_json, escape
-from forethought.reports.numerals import counted
+from forethought.reports.markup import asset, document, embed_json, escape
 from forethought.reports.preferences import preferences_section
 from forethought.reports.replay import make_replay
+from forethought.reports.results import table_section
 from forethought.reports.selection import Selection, select_episodes
 from forethought.reports.static_replay import static_replay
-from forethought.reports.table import table_section
-from forethought.reports.timing import timing_section
 from forethought.runs.run_folder import RunFolder, write_text
 
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from forethought.reports.action_odds import action_probability, draw_odds, odds_of
+from forethought.reports.formatting import counted, decimal, percent
+from forethought.reports.histograms import action_probability, draw_odds, odds_of
+from forethought.reports.images import EmbeddedImage, ImageTable
 from forethought.reports.inputs import Compared, RunRecord
 from forethought.reports.markup import escape
-from forethought.reports.numerals import counted, decimal, percent
-from forethought.reports.pictures import Picture, PictureTable
 from forethought.types import Step
 
 MOST_PAIRS = 8
@@ -105,13 +105,13 @@ def _answer(title: str, step: Step, score: float) -> str:
 
 
 def _pictures(step: Step) -> str:
-    table = PictureTable()
+    table = ImageTable()
     for image in step.prompt.images:
         table.number(image)
     return "".join(map(_picture, table.pictures))
 
 
-def _picture(picture: Picture) -> str:
+def _picture(picture: EmbeddedImage) -> str:
     kind = 'class="pixels" ' if picture.width < _PICTURE_WIDTH else ""
     return f'<img {kind}width="{_PICTURE_WIDTH}" alt="What the model saw" src="{picture.address}">'
 

@@ -2,16 +2,59 @@
 
 import math
 from dataclasses import asdict, dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
+from math import exp, isfinite
 from typing import Literal, NamedTuple
 
 from forethought.environments.chess.diagram import find_diagram
-from forethought.reports.claims import ShownThoughts, shown_thoughts
+from forethought.reports.images import EmbeddedImage, ImageTable
 from forethought.reports.markup import embed_json
-from forethought.reports.pictures import Picture, PictureTable
 from forethought.reports.selection import Selected
-from forethought.reports.tokens import Segment, Token, segments_of, tokens_of
-from forethought.types import Role, Step, Trajectory
+from forethought.rollouts.thought_counts import is_consistent
+from forethought.types import Completion, ParsedAction, Role, Span, Step, Trajectory
+
+HEAT_LIMITS = (0.95, 0.8, 0.5, 0.2, 0.05)
+"""A token is the hotter the less probable it was: heat 0 from the first of these on, 5
+below the last."""
+
+Part = Literal["thought", "action", "answer"]
+
+
+class Token(NamedTuple):
+    text: str
+    """Empty for tokens without text of their own: special ones, parts of a character."""
+    id: int
+    logprob: float | None
+    """None where it is not a number."""
+    heat: int
+
+
+class Segment(NamedTuple):
+    """Neighbouring tokens, half-open."""
+
+    part: Part
+    """`answer` where the tokens belong neither to the thoughts nor to the action."""
+    start: int
+    stop: int
+
+
+class ShownClaim(NamedTuple):
+    """One claim, as it is shown."""
+
+    name: str
+    claimed: str | None
+    true: str
+    is_true: bool
+
+
+class ShownThoughts(NamedTuple):
+    """What a step's thoughts claim and conclude."""
+
+    claims: tuple[ShownClaim, ...]
+    concluded: tuple[str, ...]
+    is_consistent: bool
+    """Whether the response names what they conclude."""
+
 
 Outcome = Literal["success", "failure", "unfinished"]
 
@@ -76,7 +119,7 @@ class ReplayEpisode:
 class Replay:
     """All episodes of a page; pictures and texts stand here once, and steps refer to them."""
 
-    pictures: tuple[Picture, ...]
+    pictures: tuple[EmbeddedImage, ...]
     texts: tuple[str, ...]
     """Of prompts and diagrams, which repeat."""
     episodes: tuple[ReplayEpisode, ...]
@@ -88,7 +131,7 @@ class Replay:
 
 def make_replay(selected: list[Selected]) -> Replay:
     """All that the page shows of these episodes."""
-    pictures, texts = PictureTable(), _TextTable()
+    pictures, texts = ImageTable(), _TextTable()
     episodes = tuple(_episode(one, pictures, texts) for one in selected)
     return Replay(tuple(pictures.pictures), tuple(texts.number_of), episodes)
 
@@ -103,7 +146,7 @@ class _TextTable:
         return self.number_of.setdefault(text, len(self.number_of))
 
 
-def _episode(selected: Selected, pictures: PictureTable, texts: _TextTable) -> ReplayEpisode:
+def _episode(selected: Selected, pictures: ImageTable, texts: _TextTable) -> ReplayEpisode:
     trajectory = selected.trajectory
     returns = accumulate(step.reward for step in trajectory.steps)
     steps = tuple(
@@ -122,9 +165,7 @@ def _episode(selected: Selected, pictures: PictureTable, texts: _TextTable) -> R
     )
 
 
-def _step(
-    step: Step, return_so_far: float, pictures: PictureTable, texts: _TextTable
-) -> ReplayStep:
+def _step(step: Step, return_so_far: float, pictures: ImageTable, texts: _TextTable) -> ReplayStep:
     completion, action = step.completion, step.action
     tokens = tokens_of(completion)
     diagram = find_diagram(step.state_key)
@@ -168,3 +209,60 @@ def _finite(value: float | None) -> float | None:
     if value is None or not math.isfinite(value):
         return None
     return float(f"{value:.7g}")
+
+
+def shown_thoughts(step: Step) -> ShownThoughts | None:
+    """None where the environment offers no facts."""
+    facts = step.thought_facts
+    if facts is None:
+        return None
+    claims = tuple(
+        ShownClaim(*claim, claim.is_true) for claim in (*facts.perceived, *facts.inferred)
+    )
+    return ShownThoughts(claims, facts.concluded_actions, is_consistent(step))
+
+
+def tokens_of(completion: Completion) -> list[Token]:
+    """Joined, the texts are the completion's text."""
+    text, starts = completion.text, completion.token_offsets
+    if not starts:
+        return []
+    ends = (*starts[1:], len(text))
+    pieces = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    pieces[0] = text[: starts[0]] + pieces[0]
+    return [
+        Token(piece, token_id, _rounded(logprob), heat(logprob))
+        for piece, token_id, logprob in zip(
+            pieces, completion.token_ids, completion.logprobs, strict=True
+        )
+    ]
+
+
+def segments_of(action: ParsedAction, tokens: int) -> list[Segment]:
+    """The spans as a partition of all tokens, in order, without empty parts.
+
+    A token that two spans claim belongs to the action.
+    """
+    parts: list[Part] = ["answer"] * tokens
+    spans: tuple[tuple[Part, Span], ...] = (
+        ("thought", action.thought_span),
+        ("action", action.action_span),
+    )
+    for part, span in spans:
+        for index in range(max(0, span.start), min(span.stop, tokens)):
+            parts[index] = part
+    starts = [i for i in range(tokens) if i == 0 or parts[i] != parts[i - 1]]
+    return [Segment(parts[start], start, stop) for start, stop in pairwise([*starts, tokens])]
+
+
+def heat(logprob: float) -> int:
+    """0 for a token that was nearly certain to 5 for one that was a surprise.
+
+    The hottest, too, where the log-prob is not a number.
+    """
+    probability = exp(min(logprob, 0.0)) if logprob == logprob else 0.0
+    return sum(probability < limit for limit in HEAT_LIMITS)
+
+
+def _rounded(logprob: float) -> float | None:
+    return float(f"{logprob:.4g}") if isfinite(logprob) else None

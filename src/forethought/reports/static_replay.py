@@ -1,11 +1,9 @@
 """The first episode as plain HTML, for readers without JavaScript."""
 
-from forethought.reports.claims import claims_list
+from forethought.reports.formatting import decimal
+from forethought.reports.images import EmbeddedImage
 from forethought.reports.markup import escape
-from forethought.reports.numerals import decimal
-from forethought.reports.pictures import Picture
-from forethought.reports.replay import Replay, ReplayEpisode, ReplayStep
-from forethought.reports.tokens import Token
+from forethought.reports.replay import Replay, ReplayEpisode, ReplayStep, ShownThoughts, Token
 
 _PICTURE_WIDTH = 192
 """On the page. Pictures of 32 and 64 pixels, which worlds draw for the tiny model, grow by
@@ -49,7 +47,7 @@ def _step(replay: Replay, step: ReplayStep, number: int) -> str:
     )
 
 
-def _picture(picture: Picture, number: int) -> str:
+def _picture(picture: EmbeddedImage, number: int) -> str:
     kind = 'class="pixels" ' if picture.width < _PICTURE_WIDTH else ""
     return (
         f'<img {kind}width="{_PICTURE_WIDTH}" alt="What the model saw at step {number}" '
@@ -77,3 +75,32 @@ def _completion(step: ReplayStep) -> str:
 
 def _token(token: Token) -> str:
     return f'<span class="heat-{token.heat}">{escape(token.text)}</span>'
+
+
+def claims_list(thoughts: ShownThoughts | None) -> str:
+    """HTML of one line per claim, and of what is concluded; empty where there is nothing."""
+    if thoughts is None:
+        return ""
+    lines = [
+        _line(f"{claim.name}: {claim.claimed}", is_right=True)
+        if claim.is_true
+        else _line(f"{claim.name}: {_said(claim.claimed)}, true is {claim.true}", is_right=False)
+        for claim in thoughts.claims
+    ]
+    lines.append(_line(conclusion(thoughts), is_right=thoughts.is_consistent))
+    return f'<ul class="claims">{"".join(lines)}</ul>'
+
+
+def conclusion(thoughts: ShownThoughts) -> str:
+    """What is concluded, in words."""
+    named = " or ".join(thoughts.concluded) or "nothing"
+    return f"concludes: {named}" + ("" if thoughts.is_consistent else ", does something else")
+
+
+def _said(claimed: str | None) -> str:
+    return "not said" if claimed is None else claimed
+
+
+def _line(text: str, *, is_right: bool) -> str:
+    kind, mark, spoken = ("right", "✓", "true") if is_right else ("wrong", "✕", "false")
+    return f'<li class="{kind}"><span aria-label="{spoken}">{mark}</span> {escape(text)}</li>'

@@ -19,7 +19,7 @@ from matplotlib.ticker import PercentFormatter
 
 from forethought.config import SFTConfig
 from forethought.config_file import OfflineConfig
-from forethought.reports.points import Curve, trend
+from forethought.reports.charts import Curve, trend
 from forethought.runs.metrics import read_metrics
 from forethought.studies.cells import Cell, Row
 from forethought.studies.summary import StageSummary, Summary

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from forethought.evaluation.statistics import Interval
-from forethought.reports.numerals import count, decimal
+from forethought.reports.formatting import count, decimal
 from forethought.studies.records import Outcome, State
 from forethought.studies.summary import Pool, Reference, StageSummary, Summary
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from forethought.reports.before_after import before_after_section, choose_pairs
-from forethought.reports.claims import claims_list, shown_thoughts
 from forethought.reports.inputs import read_run
 from forethought.reports.page import render
+from forethought.reports.replay import shown_thoughts
+from forethought.reports.static_replay import claims_list
 from forethought.types import Claim, ThoughtFacts, Trajectory
 from tests.unit.reports.builders import HOSTILE, SFT, Page, evaluation, lost, make_run, step, won
 

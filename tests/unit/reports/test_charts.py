@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from forethought.reports.charts import Level, Scale, draw
-from forethought.reports.points import Curve
+from forethought.reports.charts import Curve, Level, Scale, draw
 from forethought.reports.svg import Ink, to_inline_svg
 from tests.unit.reports.builders import HOSTILE
 

@@ -8,11 +8,10 @@ import pytest
 
 from forethought.evaluation.statistics import wilson_interval
 from forethought.reports import curves as curves_module
-from forethought.reports.catalogue import CHARTS
-from forethought.reports.charts import draw
+from forethought.reports.charts import Curve, draw
 from forethought.reports.curves import curves_section
 from forethought.reports.inputs import read_run
-from forethought.reports.points import Curve
+from forethought.reports.metrics import CHARTS
 from tests.unit.reports.builders import PPO_STEPS, SFT, Page, evaluation, make_run
 
 

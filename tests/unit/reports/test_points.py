@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from forethought.reports.points import Curve, how_drawn, positive, thinned, trend, trend_reach
+from forethought.reports.charts import Curve, how_drawn, positive, thinned, trend, trend_reach
 
 
 def numbers(*values: float) -> np.ndarray:

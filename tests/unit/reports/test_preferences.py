@@ -9,7 +9,7 @@ import pytest
 
 from forethought.config_dpo import DPOConfig
 from forethought.reports import write_report
-from forethought.reports.action_odds import action_probability, odds_of
+from forethought.reports.histograms import action_probability, odds_of
 from forethought.reports.preferences import MOST_PAIRS, names_its_action
 from forethought.runs.pairs import AnswerPlace, PairPlace, write_pairs
 from forethought.types import Span, Step, Trajectory

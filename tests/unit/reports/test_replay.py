@@ -10,7 +10,7 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from forethought.reports.pictures import PictureTable
+from forethought.reports.images import ImageTable
 from forethought.reports.replay import Replay, make_replay
 from forethought.reports.selection import select_episodes
 from forethought.reports.static_replay import static_replay
@@ -114,7 +114,7 @@ def test_a_drawing_is_shown_pixel_by_pixel() -> None:
     """300 x 300, as the card games draw them: a few flat colours."""
     drawing = np.full((300, 300, 3), 240, dtype=np.uint8)
     drawing[40:90, 60:200] = (180, 20, 30)
-    table = PictureTable()
+    table = ImageTable()
     table.number(drawing)
     [shown] = table.pictures
     assert shown.address.startswith("data:image/png;base64,")
@@ -126,7 +126,7 @@ def test_a_photograph_is_shown_at_a_fraction_of_its_size() -> None:
     rng = np.random.default_rng(0)
     shades = np.linspace(40, 200, 300)[:, None, None] + rng.normal(0, 4, (300, 300, 3))
     photograph = shades.clip(0, 255).astype(np.uint8)
-    table = PictureTable()
+    table = ImageTable()
     table.number(photograph)
     [shown] = table.pictures
     assert shown.address.startswith("data:image/jpeg;base64,")

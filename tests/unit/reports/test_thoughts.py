@@ -11,7 +11,7 @@ from forethought.evaluation.thought_rates import ThoughtRates
 from forethought.reports.faithfulness import faithfulness_plot, faithfulness_section
 from forethought.reports.inputs import read_run
 from forethought.reports.page import render
-from forethought.reports.table import table_section
+from forethought.reports.results import table_section
 from forethought.runs.run_folder import RunFolder
 from tests.unit.reports.builders import HOSTILE, Page, evaluation, make_run
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from forethought.reports.curves import timing_section
 from forethought.reports.inputs import read_run
-from forethought.reports.timing import timing_section
 from tests.unit.reports.builders import Page, make_run
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forethought.reports.tokens import heat, segments_of, tokens_of
+from forethought.reports.replay import heat, segments_of, tokens_of
 from forethought.types import Completion, FinishReason, ParsedAction, Span
 
 

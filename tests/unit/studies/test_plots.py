@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from forethought.reports.points import Curve
+from forethought.reports.charts import Curve
 from forethought.studies.plots import learning_curve, mean_curve
 from tests.unit.studies.builders import make_plan
 

@@ -8,7 +8,7 @@ import pytest
 from forethought.evaluation.results import Evaluation
 from forethought.evaluation.statistics import Interval
 from forethought.reports.inputs import read_run
-from forethought.reports.table import agents, success_bar, table_section
+from forethought.reports.results import agents, success_bar, table_section
 from tests.unit.reports.builders import HOSTILE, PPO, SFT, Page, evaluation, make_run
 
 

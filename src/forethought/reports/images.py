@@ -14,18 +14,18 @@ make a page that no one can send."""
 _JPEG_QUALITY = 90
 
 
-class Picture(NamedTuple):
+class EmbeddedImage(NamedTuple):
     address: str
     """`data:`, for the `src` of an image."""
     width: int
     """Pixels."""
 
 
-class PictureTable:
+class ImageTable:
     """Pictures by number."""
 
     def __init__(self) -> None:
-        self.pictures: list[Picture] = []
+        self.pictures: list[EmbeddedImage] = []
         self._number_of: dict[tuple[tuple[int, ...], bytes], int] = {}
 
     def number(self, image: Image) -> int:
@@ -33,7 +33,7 @@ class PictureTable:
         key = (image.shape, image.tobytes())
         if key not in self._number_of:
             self._number_of[key] = len(self.pictures)
-            self.pictures.append(Picture(_address(image), image.shape[1]))
+            self.pictures.append(EmbeddedImage(_address(image), image.shape[1]))
         return self._number_of[key]
 
 

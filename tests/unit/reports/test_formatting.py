@@ -5,7 +5,7 @@ import math
 import pytest
 
 from forethought.evaluation.statistics import Interval
-from forethought.reports.numerals import (
+from forethought.reports.formatting import (
     count,
     counted,
     decimal,
