@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quickstart readme-image check test test-slow bench clean
+.PHONY: help setup quickstart readme-image docs check test test-slow bench clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -23,6 +23,10 @@ quickstart: $(INSTALLED) ## set up, then train an agent from random weights to a
 
 readme-image: quickstart ## play the quickstart again, and draw the image of the README from it
 	$(BIN)/python docs/make_images.py runs/quickstart_sft runs/quickstart
+
+docs: $(INSTALLED) ## build the documentation site into dist/docs; needs no network
+	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --nitpicky --quiet docs dist/docs
+	@echo dist/docs/index.html
 
 check: $(INSTALLED) ## format, lint, types and unit tests (under two minutes)
 	$(BIN)/ruff format --check .

@@ -5,7 +5,7 @@
 FOLDER holds templates as files that end in .jinja: those of a clone of
 github.com/ggml-org/llama.cpp lie in models/templates. Each is asked as `Encoder` asks the
 template of a model of text, and writes a conversation of all roles. Prints the table of
-docs/chat_templates.md. Nothing is loaded or downloaded.
+docs/how_to/chat_templates.md. Nothing is loaded or downloaded.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """The house has an order: which room may import which, and what no file may do.
 
-`docs/data_flow.md` tells it in words. To give a room a new neighbour, or to build a
+`docs/reference/data_flow.md` tells it in words. To give a room a new neighbour, or to build a
 room, write it here: the table is the only place where that is decided.
 """
 

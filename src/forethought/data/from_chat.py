@@ -7,7 +7,7 @@
      "rewards": [-1, 0], "environment_id": "Wordle", "seed": 7, "success": true}
 
 Every assistant's message is a step: it answers the messages before it, and earns the reward of
-its number. docs/data.md has every field.
+its number. docs/how_to/data.md has every field.
 """
 
 import hashlib

@@ -15,7 +15,7 @@ JsonObject: TypeAlias = dict[str, Any]
 class ThoughtRates:
     """One agent's; None where the environment offers no facts, or the prompt asks for none.
 
-    `docs/faithfulness.md` defines each.
+    `docs/reference/faithfulness.md` defines each.
     """
 
     perception_accuracy: Rate | None = None

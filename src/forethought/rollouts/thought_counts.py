@@ -22,7 +22,7 @@ class Count(NamedTuple):
 
 
 class ThoughtCounts(NamedTuple):
-    """One count per metric, under the metric's name. `docs/faithfulness.md` defines them."""
+    """One count per metric, under its name: `docs/reference/faithfulness.md`."""
 
     perception_accuracy: Count = Count()
     """Claims about the observation that are true, of all that were made or had to be made."""

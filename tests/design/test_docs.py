@@ -1,0 +1,96 @@
+"""The documentation site builds without a warning, and no link in the repository is broken."""
+
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+ROOT = Path(__file__).parents[2]
+PAGES_OUTSIDE = sorted(ROOT.glob("*.md"))
+"""Not part of the site; Sphinx checks the links of those that are."""
+
+
+def build(source: Path, into: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sphinx", "--builder", "html", "--nitpicky", "--quiet"]
+    command += ["--fail-on-warning", "--keep-going", str(source), str(into)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+
+
+def test_the_site_builds_strictly(tmp_path: Path) -> None:
+    """Red: a broken link or anchor, a page outside the navigation, a name that does not exist."""
+    built = build(ROOT / "docs", tmp_path / "site")
+    assert built.stderr == ""
+    assert built.returncode == 0
+    assert (tmp_path / "site" / "searchindex.js").is_file()
+
+
+def test_nothing_is_loaded_from_another_machine(tmp_path: Path) -> None:
+    page = tmp_path / "docs" / "index.md"
+    page.parent.mkdir()
+    page.write_text("# One page\n", encoding="utf-8")
+    for name in ("conf.py", "static", "sphinx_extensions"):
+        (page.parent / name).symlink_to(ROOT / "docs" / name)
+    built = build(page.parent, tmp_path / "site")
+    assert built.returncode == 0, built.stderr
+    html = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    loaded = re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"([^\"]*)\"", html)
+    assert loaded
+    assert [address for address in loaded if "//" in address] == []
+
+
+@pytest.mark.parametrize("break_it", ["[gone](gone.md)", "[gone](index.md#no-such-heading)"])
+def test_a_broken_link_fails_the_build(tmp_path: Path, break_it: str) -> None:
+    page = tmp_path / "docs" / "index.md"
+    page.parent.mkdir()
+    page.write_text(f"# One page\n\n{break_it}\n", encoding="utf-8")
+    for name in ("conf.py", "static", "sphinx_extensions"):
+        (page.parent / name).symlink_to(ROOT / "docs" / name)
+    built = build(page.parent, tmp_path / "site")
+    assert built.returncode != 0
+    assert "index.md:3: WARNING" in built.stderr
+
+
+# --- pages outside the site --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES_OUTSIDE, ids=lambda page: page.name)
+def test_links_of_pages_outside_the_site(page: Path) -> None:
+    assert broken_links(page) == []
+
+
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Title\n\n[a](#title) [b](#gone) [c](gone.md) ![d](gone.png)\n", "utf-8")
+    assert broken_links(page) == ["#gone", "gone.md", "gone.png"]
+
+
+def broken_links(page: Path) -> list[str]:
+    """Link targets and images of a Markdown file that do not exist, anchors included."""
+    return [target for target in targets_of(page) if not exists(target, page)]
+
+
+def targets_of(page: Path) -> list[str]:
+    tokens = MarkdownIt().enable("table").parse(page.read_text(encoding="utf-8"))
+    inside = [child for token in tokens for child in token.children or []]
+    found = [str(child.attrs.get("href") or child.attrs.get("src") or "") for child in inside]
+    return [target for target in found if target and not re.match(r"[a-z]+:", target)]
+
+
+def exists(target: str, page: Path) -> bool:
+    path, _, anchor = target.partition("#")
+    file = page.parent / path if path else page
+    if not file.exists():
+        return False
+    return not anchor or anchor in anchors_of(file)
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The anchors that headings have where a repository shows Markdown."""
+    tokens = MarkdownIt().parse(page.read_text(encoding="utf-8"))
+    headings = [after for token, after in pairwise(tokens) if token.type == "heading_open"]
+    texts = ["".join(child.content for child in heading.children or []) for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in texts}
