@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from forethought.errors import PolicyError
-from forethought.policies.chat_template import ChatTemplate, TemplateFacts
+from forethought.models.chat_template import ChatTemplate, TemplateFacts
 from forethought.types import Message
 
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}

@@ -10,7 +10,7 @@ probability ε. Scores: progress gained, γ = 0.9; margin 2. Two minutes of one 
 import random
 from itertools import product
 
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import Environment
 from forethought.rollouts.scripted import expert_answer, play, random_answer
 from forethought.rollouts.world import World, open_world

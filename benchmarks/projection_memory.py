@@ -15,13 +15,13 @@ import torch
 
 from forethought.bench.memory import with_peak
 from forethought.cli.libraries import load_quietly
-from forethought.config_parts import LoraConfig
+from forethought.configs.parts import LoraConfig
 from forethought.losses.cross_entropy import token_mean_cross_entropy
-from forethought.policies.actor_critic import ActorCritic
-from forethought.policies.batching import Example, build_batch
-from forethought.policies.encoding import Encoder
-from forethought.policies.loading import load_pretrained
-from forethought.policies.lora import add_lora
+from forethought.models.actor_critic import ActorCritic
+from forethought.models.batching import Example, build_batch
+from forethought.models.encoding import Encoder
+from forethought.models.loading import load_pretrained
+from forethought.models.lora import add_lora
 from forethought.types import Prompt
 
 

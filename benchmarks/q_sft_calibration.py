@@ -19,17 +19,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from forethought.config_file import load_any_config
-from forethought.config_q_sft import ActingConfig, QSFTConfig
+from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.configs.acting import ActingConfig
+from forethought.configs.file import load_any_config
 from forethought.errors import ConfigError
 from forethought.losses.support import likelihood_ratios, support_mask
-from forethought.policies.reweighted import load_reweighted
-from forethought.policies.weighted import WeightedPolicy
+from forethought.offline.dataset import find_maps, stored
+from forethought.offline.episodes import Episode, gather_actions, lay_out, to_episode
 from forethought.runs.run_folder import RunFolder
 from forethought.runs.sources import model_source
 from forethought.targets.reward_map import RewardMap, StepMaps, returns_to_go
-from forethought.training.episodes import Episode, gather_actions, lay_out, to_episode
-from forethought.training.offline import find_maps, stored
+from forethought.value_guided.reweighted import load_reweighted
+from forethought.value_guided.weighted import WeightedPolicy
 
 BINS = 10
 BATCH = 32

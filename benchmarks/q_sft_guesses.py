@@ -18,19 +18,19 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from forethought.config_q_sft import ActingConfig
+from forethought.configs.acting import ActingConfig
 from forethought.environments.contract import Advice
 from forethought.environments.transcript import read_transcript
 from forethought.environments.wordle.guessing import Candidates, all_candidates, consistent
 from forethought.environments.wordle.marks import SIGNS, code
 from forethought.environments.wordle.words import load_words, spelled
-from forethought.policies.batching import Example, build_batch
-from forethought.policies.reweighted import load_reweighted
-from forethought.policies.weighted import WeightedPolicy
+from forethought.models.batching import Example, build_batch
+from forethought.offline.dataset import stored
 from forethought.prompts.answers import write_answer
 from forethought.runs.sources import model_source
-from forethought.training.offline import stored
 from forethought.types import Step
+from forethought.value_guided.reweighted import load_reweighted
+from forethought.value_guided.weighted import WeightedPolicy
 
 NUMBERS = ("π of the answer", "p/π where they differ", "p/π at the end")
 

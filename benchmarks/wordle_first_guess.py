@@ -13,17 +13,18 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from forethought.config_file import load_config
-from forethought.config_q_sft import ActingConfig, QSFTConfig
+from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.configs.acting import ActingConfig
+from forethought.configs.file import load_config
 from forethought.evaluation.evaluate import EvaluationSettings, play_policy
 from forethought.evaluation.scripted_rows import row_of
-from forethought.policies.contract import GenerationRequest, GenerationResult
-from forethought.policies.reweighted import load_reweighted
-from forethought.policies.weighted import WeightedPolicy
+from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.rollouts.world import open_world
 from forethought.runs.run_folder import RunFolder
 from forethought.runs.sources import model_source
 from forethought.types import Message, Prompt
+from forethought.value_guided.reweighted import load_reweighted
+from forethought.value_guided.weighted import WeightedPolicy
 
 SLOTS = 32
 

@@ -17,13 +17,18 @@ from tempfile import TemporaryDirectory
 from tokenizers import ByteLevelBPETokenizer
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from forethought.config import SFTConfig
-from forethought.config_parts import ComputeConfig, EnvironmentConfig, OptimizerConfig, PromptConfig
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.sft.train import train_sft
+from forethought.configs.parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    OptimizerConfig,
+    PromptConfig,
+)
 from forethought.evaluation.evaluate import EvaluationSettings, evaluate
-from forethought.policies.huggingface import load_policy
+from forethought.generation.huggingface import load_policy
 from forethought.rollouts.world import World, open_world
 from forethought.runs.sources import model_source
-from forethought.training.sft import train_sft
 
 BANDIT = EnvironmentConfig(id="Bandit")
 END = "<|endoftext|>"

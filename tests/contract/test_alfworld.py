@@ -10,7 +10,7 @@ import gymnasium
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from forethought.config_file import ALGORITHMS, load_any_config
+from forethought.configs.file import ALGORITHMS, load_any_config
 from forethought.environments import make_environment
 from forethought.environments.check import check_environment
 from forethought.environments.vector import (

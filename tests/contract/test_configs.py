@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from forethought.config_file import ALGORITHMS, load_any_config
+from forethought.configs.file import ALGORITHMS, load_any_config
 from forethought.rollouts.world import open_world
 
 ROOT = Path(__file__).parents[2]

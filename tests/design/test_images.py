@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from forethought.cli.quickstart import Quickstart, ppo_config, sft_config
-from forethought.config_file import dump_config
+from forethought.configs.file import dump_config
 
 DOCS = Path(__file__).parents[2] / "docs"
 

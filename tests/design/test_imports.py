@@ -1,8 +1,4 @@
-"""The house has an order: which room may import which, and what no file may do.
-
-`docs/reference/data_flow.md` tells it in words. To give a room a new neighbour, or to build a
-room, write it here: the table is the only place where that is decided.
-"""
+"""Imports run one way, by the table in `packages.py`; and what no file may do."""
 
 import ast
 import re
@@ -14,93 +10,11 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.design.packages import PACKAGES, WITHOUT_TORCH, package_of
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "forethought"
 
-SETTINGS = (
-    *("config_parts", "config", "config_cnn", "config_dpo", "config_api", "config_q_sft"),
-    *("config_ilql", "config_archer"),
-)
-
-ROOMS: dict[str, set[str]] = {
-    "types": set(),
-    "value_checks": set(),
-    "errors": set(),
-    "visible": set(),
-    "durable": set(),
-    "cache": set(),
-    "threads": set(),
-    "seals": {"errors"},
-    "config_parts": {"errors"},
-    "config": {"errors", "config_parts"},
-    "config_cnn": {"config_parts"},
-    "config_dpo": {"config_parts"},
-    "config_q_sft": {"config_parts"},
-    "config_ilql": {"config_parts"},
-    "config_archer": {"config_parts"},
-    "config_api": {"config_parts"},
-    "config_file": {*SETTINGS, "errors"},
-    "environments": {"types", "errors", "value_checks", "cache"},
-    "losses": set(),
-    "targets": {"types", "errors", "losses"},
-    "prompts": {"types", *SETTINGS, "environments"},
-    "policies": {"types", "errors", "visible", "durable", "cache", *SETTINGS, "losses"},
-    "rollouts": {
-        *("types", "errors", "value_checks", *SETTINGS, "durable"),
-        *("environments", "prompts", "policies"),
-    },
-    "runs": {"types", "errors", "durable", "seals"},
-    "training": {
-        "threads",
-        *("types", "errors", *SETTINGS, "config_file", "environments"),
-        *("losses", "targets", "prompts", "policies", "rollouts", "runs"),
-    },
-    "evaluation": {
-        *("types", "errors", "seals", *SETTINGS),
-        *("environments", "prompts", "policies", "rollouts"),
-    },
-    "serving": {"types", "errors", "visible", *SETTINGS, "policies"},
-    "data": {
-        *("types", "errors", "durable", *SETTINGS),
-        *("targets", "prompts", "policies", "rollouts", "evaluation"),
-    },
-    "reports": {
-        *("types", "errors", "visible", *SETTINGS, "config_file"),
-        *("environments", "rollouts", "runs", "evaluation", "data"),
-    },
-    "bench": {
-        "threads",
-        *("types", *SETTINGS, "environments", "losses", "prompts", "policies"),
-        *("rollouts", "runs", "training"),
-    },
-    "studies": {"errors", "visible", *SETTINGS, "config_file", "runs", "evaluation", "reports"},
-    "cli": {
-        *(
-            "types",
-            "errors",
-            "visible",
-            "seals",
-            *SETTINGS,
-            "config_file",
-            "environments",
-            "targets",
-            "policies",
-        ),
-        "threads",
-        *("rollouts", "runs", "training", "evaluation", "serving", "data"),
-        *("reports", "bench", "studies"),
-    },
-    "__main__": {"cli"},
-}
-"""From the ground floor up: a room may import those that stand above it in this table, and
-of them only these."""
-
-WITHOUT_TORCH = {
-    *("types", "value_checks", "errors", "visible", "durable", "cache", "threads", *SETTINGS),
-    "config_file",
-    *("environments", "prompts", "runs"),
-}
-"""A world, a prompt or a run folder is read in milliseconds, and by those who have no torch."""
 HEAVY = {"torch", "transformers", "peft", "accelerate"}
 
 MAX_LINES = 350
@@ -115,8 +29,8 @@ class Module(NamedTuple):
     path: Path
 
     @property
-    def room(self) -> str:
-        return self.name.partition(".")[0]
+    def package(self) -> str:
+        return package_of(self.name)
 
     @property
     def where(self) -> str:
@@ -186,24 +100,24 @@ def ours(found: Import) -> str | None:
     return name if package == "forethought" and name else None
 
 
-# Rooms
+# Packages
 
 
-def test_the_table_has_every_room_and_only_looks_up() -> None:
-    assert {module.room for module in MODULES} == set(ROOMS)
+def test_the_table_has_every_package_and_only_looks_up() -> None:
+    assert {module.package for module in MODULES} == set(PACKAGES)
     above: set[str] = set()
-    for room, allowed in ROOMS.items():
-        assert allowed <= above, f"{room} may import {allowed - above}, which stands below it"
-        above.add(room)
+    for package, allowed in PACKAGES.items():
+        assert allowed <= above, f"{package} may import {allowed - above}, which stands below it"
+        above.add(package)
 
 
-def test_a_room_imports_only_its_neighbours() -> None:
+def test_a_package_imports_only_its_neighbors() -> None:
     strangers = [
         f"{module.where}:{found.line}: {name}"
         for module in MODULES
         for found in imports_of(tree_of(module.path))
         if (name := ours(found)) is not None
-        and name.partition(".")[0] not in ROOMS[module.room] | {module.room}
+        and package_of(name) not in PACKAGES[module.package] | {module.package}
     ]
     assert strangers == []
 
@@ -221,11 +135,11 @@ def test_no_module_imports_itself_by_a_detour() -> None:
         pytest.fail(f"a circle: {' <- '.join(error.args[1])}")
 
 
-def test_a_light_room_loads_nothing_heavy() -> None:
+def test_a_light_package_loads_nothing_heavy() -> None:
     heavy = [
         f"{module.where}:{found.line}: {found.module}"
         for module in MODULES
-        if module.room in WITHOUT_TORCH
+        if module.package in WITHOUT_TORCH
         for found in imports_of(at_once(module))
         if found.module.partition(".")[0] in HEAVY
     ]
@@ -234,7 +148,7 @@ def test_a_light_room_loads_nothing_heavy() -> None:
 
 def test_a_loss_knows_torch_and_nothing_else() -> None:
     standard = {"collections", "math", "typing", "dataclasses", "functools"}
-    for module in (module for module in MODULES if module.room == "losses"):
+    for module in (module for module in MODULES if module.package == "losses"):
         for found in imports_of(tree_of(module.path)):
             name = found.module.partition(".")[0]
             assert name in {"torch", "forethought"} | standard, f"{module.where}: {found.module}"
@@ -244,13 +158,13 @@ def test_no_algorithm_imports_another() -> None:
     algorithms = {
         module.name
         for module in MODULES
-        if module.room == "training"
+        if module.package == "algorithms"
         and any(
             isinstance(node, ast.FunctionDef) and node.name.startswith("train_")
             for node in tree_of(module.path).body
         )
     }
-    assert {"training.sft", "training.ppo"} <= algorithms
+    assert {"algorithms.sft.train", "algorithms.ppo.train"} <= algorithms
     for module in (module for module in MODULES if module.name in algorithms):
         others = {ours(found) for found in imports_of(tree_of(module.path))} & algorithms
         assert not others, f"{module.where} imports {others}"

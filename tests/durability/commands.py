@@ -27,8 +27,8 @@ _FORK = multiprocessing.get_context("forkserver")
 _FORK.set_forkserver_preload(
     [
         *("forethought.cli.train", "forethought.cli.evaluate", "forethought.cli.models"),
-        *("forethought.training.sft", "forethought.training.ppo"),
-        *("forethought.policies.huggingface", "torch.utils.tensorboard.writer"),
+        *("forethought.algorithms.sft.train", "forethought.algorithms.ppo.train"),
+        *("forethought.generation.huggingface", "torch.utils.tensorboard.writer"),
     ]
 )
 

@@ -7,7 +7,7 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from forethought.config_parts import OptimizerConfig
+from forethought.configs.parts import OptimizerConfig
 from forethought.errors import DivergenceError
 from forethought.training.optim import Updater
 

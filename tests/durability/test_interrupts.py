@@ -19,8 +19,8 @@ GO_ON = "continue with"
 
 SFT_PHASES = [
     ("forethought.training.start:make_tiny", 1, START_OVER),
-    ("forethought.training.sft:to_example", 50, START_OVER),  # demonstrations
-    ("forethought.training.conversation:build_batch", 8, GO_ON),  # after the third update
+    ("forethought.algorithms.sft.train:to_example", 50, START_OVER),  # demonstrations
+    ("forethought.offline.conversation:build_batch", 8, GO_ON),  # after the third update
     ("accelerate:Accelerator.backward", 2, GO_ON),
     ("forethought.training.state:save_file", 1, GO_ON),
     ("forethought.runs.checkpoints:publish", 1, GO_ON),
@@ -28,8 +28,8 @@ SFT_PHASES = [
 PPO_PHASES = [
     ("forethought.training.start:load_pretrained", 1, START_OVER),
     ("forethought.rollouts.collector:parse_answer", 40, GO_ON),  # in the third iteration
-    ("forethought.training.ppo:rescore", 1, GO_ON),
-    ("forethought.training.ppo_updates:policy_loss", 9, GO_ON),
+    ("forethought.algorithms.ppo.train:rescore", 1, GO_ON),
+    ("forethought.algorithms.ppo.updates:policy_loss", 9, GO_ON),
     ("accelerate:Accelerator.backward", 5, GO_ON),
     ("forethought.runs.metrics:MetricsLog.log_timing", 2, GO_ON),
     ("forethought.training.run:write_shard", 2, GO_ON),
@@ -98,7 +98,7 @@ def test_with_worker_processes(ppo: str, tmp_path: Path, moment: str) -> None:
 @pytest.mark.parametrize(
     ("place", "call"),
     [
-        pytest.param("forethought.policies.huggingface:load_pretrained", 1, id="loading"),
+        pytest.param("forethought.generation.huggingface:load_pretrained", 1, id="loading"),
         pytest.param("forethought.rollouts.collector:parse_answer", 9, id="playing"),
         pytest.param("forethought.evaluation.evaluate:row_of", 1, id="counting"),
         pytest.param("forethought.cli.judging:write_shard", 1, id="writing"),

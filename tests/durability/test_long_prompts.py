@@ -11,10 +11,10 @@ import pytest
 from forethought.cli.main import main
 from forethought.environments.bandit import Bandit
 from forethought.errors import PromptTooLongError
-from forethought.policies.huggingface import load_policy
+from forethought.generation.huggingface import load_policy
+from forethought.offline.examples import to_example
 from forethought.rollouts.store import read_shards
 from forethought.runs.sources import model_source
-from forethought.training.examples import to_example
 from forethought.types import Observation
 from tests.typed import words_of
 

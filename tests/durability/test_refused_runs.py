@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from forethought.algorithms.sft.config import SFTConfig
 from forethought.cli.main import main
-from forethought.config import SFTConfig
-from forethought.config_file import dump_config
-from forethought.config_parts import EnvironmentConfig
+from forethought.configs.file import dump_config
+from forethought.configs.parts import EnvironmentConfig
 from forethought.runs.checkpoints import write_checkpoint
 from forethought.runs.run_folder import RunFolder
 from tests.typed import words_of

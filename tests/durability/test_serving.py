@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.tiny import TinySize, make_tiny
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.tiny import TinySize, make_tiny
 from tests.durability.serving_attacks import ATTACKS, Found
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from forethought.config_parts import ComputeConfig, EnvironmentConfig, RolloutConfig
+from forethought.configs.parts import ComputeConfig, EnvironmentConfig, RolloutConfig
 from forethought.environments.contract import Advice, Environment
 from forethought.prompts.answers import write_answer
 from forethought.runs.metrics import read_metrics

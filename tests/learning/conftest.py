@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from forethought.config import SFTConfig
-from forethought.config_parts import OptimizerConfig, PromptConfig
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.sft.train import train_sft
+from forethought.configs.parts import OptimizerConfig, PromptConfig
 from forethought.rollouts.scripted import play
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World, open_world
-from forethought.training.sft import train_sft
 from tests.learning.bandit import ONE_THREAD, WORLD, half_right
 from tests.unit.training.conftest import crossing, offline, small_model
 from tests.unit.training.crossing import straight_on

@@ -7,9 +7,9 @@ at a state that both share; its reward comes three steps behind it.
 
 from pathlib import Path
 
-from forethought.config_parts import EnvironmentConfig
+from forethought.configs.parts import EnvironmentConfig
 from forethought.evaluation.evaluate import EvaluationSettings, play_policy
-from forethought.policies.contract import Policy
+from forethought.generation.contract import Policy
 from forethought.rollouts.world import open_world
 from forethought.runs.checkpoints import list_checkpoints
 from tests.unit.training.conftest import ACTION_ONLY, CROSSING

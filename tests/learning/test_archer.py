@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 import torch
 
-from forethought.config_archer import ArcherConfig
-from forethought.policies.huggingface import load_policy
-from forethought.training import archer, utterances
+from forethought.algorithms.archer import train as archer
+from forethought.algorithms.archer import utterances
+from forethought.algorithms.archer.config import ArcherConfig
+from forethought.generation.huggingface import load_policy
 from tests.learning.breakage import distort
 from tests.learning.stitching import MISSED, STITCHED, newest_model, success_from_west
 

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 import torch
 
-from forethought.config import PPOConfig
-from forethought.config_parts import OptimizerConfig
+from forethought.algorithms.ppo import advantages as judging
+from forethought.algorithms.ppo import losses as ppo_losses
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.ppo.train import train_ppo
+from forethought.configs.parts import OptimizerConfig
 from forethought.runs.metrics import read_metrics
 from forethought.targets.checks import FloatArray
-from forethought.training import judging, ppo_losses
-from forethought.training.ppo import train_ppo
 from tests.learning.bandit import CHANCE, ONE_THREAD, ROLLOUT, WORLD, success_in_training
 
 pytestmark = pytest.mark.slow

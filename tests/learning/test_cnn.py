@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from forethought.config_cnn import CNNConfig
-from forethought.config_parts import (
+from forethought.algorithms.cnn import train as cnn
+from forethought.algorithms.cnn.config import CNNConfig
+from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,
     OptimizerConfig,
     RolloutConfig,
 )
 from forethought.runs.metrics import read_metrics
-from forethought.training import cnn
 from tests.learning.breakage import distort
 
 pytestmark = pytest.mark.slow

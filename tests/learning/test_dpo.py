@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from forethought.config_dpo import DPOConfig
-from forethought.config_parts import OptimizerConfig
+from forethought.algorithms.dpo import pairing
+from forethought.algorithms.dpo.config import DPOConfig
+from forethought.algorithms.dpo.train import train_dpo
+from forethought.configs.parts import OptimizerConfig
 from forethought.targets.pairs import Pair
-from forethought.training import pairing
-from forethought.training.dpo import train_dpo
 from tests.learning.bandit import CHANCE, ONE_THREAD, ROLLOUT, WORLD, success_in_training
 
 pytestmark = pytest.mark.slow

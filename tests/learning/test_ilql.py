@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 import torch
 
-from forethought.config_ilql import ILQLConfig, ValueActingConfig
-from forethought.policies.value_weighted import load_value_weighted
-from forethought.training import ilql
+from forethought.algorithms.ilql import train as ilql
+from forethought.algorithms.ilql.config import ILQLConfig
+from forethought.configs.acting import ValueActingConfig
+from forethought.value_guided.value_weighted import load_value_weighted
 from tests.learning.breakage import distort
 from tests.learning.stitching import MISSED, STITCHED, newest_model, success_from_west
 

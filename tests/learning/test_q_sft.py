@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 import torch
 
-from forethought.config_q_sft import ActingConfig, QSFTConfig, SupportConfig
-from forethought.policies.reweighted import load_reweighted
-from forethought.training import q_sft, q_sft_targets
+from forethought.algorithms.q_sft import targets as q_sft_targets
+from forethought.algorithms.q_sft import train as q_sft
+from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.configs.acting import ActingConfig, SupportConfig
+from forethought.value_guided.reweighted import load_reweighted
 from tests.learning.breakage import distort
 from tests.learning.stitching import MISSED, STITCHED, newest_model, success_from_west
 

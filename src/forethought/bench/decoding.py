@@ -29,12 +29,12 @@ from transformers import PreTrainedModel
 
 from forethought.bench.contract import BenchmarkResult, Pair, compare, side_by_side
 from forethought.bench.models import make_models
-from forethought.policies.actor_critic import ActorCritic
-from forethought.policies.contract import GenerationRequest
-from forethought.policies.decoding import DecodeLoop
-from forethought.policies.encoding import Encoder
-from forethought.policies.loading import LoadedModel
-from forethought.policies.tiny import IMAGE_SIZE
+from forethought.generation.contract import GenerationRequest
+from forethought.generation.decoding import DecodeLoop
+from forethought.models.actor_critic import ActorCritic
+from forethought.models.encoding import Encoder
+from forethought.models.loading import LoadedModel
+from forethought.models.tiny import IMAGE_SIZE
 from forethought.types import Message, Prompt
 
 BATCH = 64

@@ -16,8 +16,8 @@ from transformers import (
 )
 from transformers.models.qwen2_5_vl.configuration_qwen2_5_vl import Qwen2_5_VLConfig
 
-from forethought.policies.loading import LoadedModel
-from forethought.policies.tiny import TinySize, build_model, build_processor, train_tokenizer
+from forethought.models.loading import LoadedModel
+from forethought.models.tiny import TinySize, build_model, build_processor, train_tokenizer
 
 VOCABULARY = 1024
 TEXT = "look think act learn card number target sum formula choose"

@@ -18,25 +18,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from forethought.bench.contract import BenchmarkResult, Pair, compare, side_by_side
-from forethought.bench.plain_ppo import PlainPolicy, PlainUpdater, plain_loss, plain_scores
-from forethought.config import (
-    ComputeConfig,
-    EnvironmentConfig,
-    OptimizerConfig,
-    PPOConfig,
-    RolloutConfig,
-    SFTConfig,
-)
-from forethought.environments.vector import Runner
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.rollouts.collector import AnswerSettings, Collected, Collector
-from forethought.rollouts.seeding import Split
-from forethought.rollouts.world import World
-from forethought.training.judging import judge, rescale_critic
-from forethought.training.optim import Stretch
-from forethought.training.ppo import collect, make_collector
-from forethought.training.ppo_updates import (
+from forethought.algorithms.ppo.advantages import judge, rescale_critic
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.ppo.samples import Sample
+from forethought.algorithms.ppo.train import collect, make_collector
+from forethought.algorithms.ppo.updates import (
     BatchSize,
     Learner,
     empty_totals,
@@ -44,9 +30,23 @@ from forethought.training.ppo_updates import (
     micro_losses,
     rescore,
 )
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.sft.train import train_sft
+from forethought.bench.contract import BenchmarkResult, Pair, compare, side_by_side
+from forethought.bench.plain_ppo import PlainPolicy, PlainUpdater, plain_loss, plain_scores
+from forethought.configs.parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    OptimizerConfig,
+    RolloutConfig,
+)
+from forethought.environments.vector import Runner
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.rollouts.collector import AnswerSettings, Collected, Collector
+from forethought.rollouts.seeding import Split
+from forethought.rollouts.world import World
+from forethought.training.optim import Stretch
 from forethought.training.run import Run, open_run
-from forethought.training.samples import Sample
-from forethought.training.sft import train_sft
 from forethought.training.start import start
 from forethought.training.summary import Stopwatch
 

@@ -14,17 +14,17 @@ from typing import NamedTuple
 
 import torch
 
+from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.algorithms.q_sft.models import Learner, Phase, start_learner
+from forethought.algorithms.q_sft.train import update
 from forethought.bench.contract import BenchmarkResult, compare, side_by_side
-from forethought.config_parts import ComputeConfig, EnvironmentConfig, PromptConfig
-from forethought.config_q_sft import QSFTConfig
+from forethought.configs.parts import ComputeConfig, EnvironmentConfig, PromptConfig
+from forethought.offline.episodes import Episode
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import open_world
-from forethought.training.episodes import Episode
 from forethought.training.optim import Updater
-from forethought.training.q_sft import update
-from forethought.training.q_sft_models import Learner, Phase, start_learner
 from forethought.training.run import Run, open_run
 
 BATCH = 32

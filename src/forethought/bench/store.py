@@ -16,15 +16,15 @@ from time import perf_counter
 import torch
 
 from forethought.bench.contract import BenchmarkResult, compare, side_by_side
-from forethought.config_parts import EnvironmentConfig, PromptConfig
-from forethought.policies.batching import TokenBatch, build_batch, plan_rows
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.tiny import IMAGE_SIZE, make_tiny
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.batching import TokenBatch, build_batch, plan_rows
+from forethought.models.tiny import IMAGE_SIZE, make_tiny
+from forethought.offline.examples import to_example
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import read_shards, write_shard
 from forethought.rollouts.world import open_world
-from forethought.training.examples import to_example
 from forethought.types import Trajectory
 
 WORLDS = ("Wordle", "EZPoints")

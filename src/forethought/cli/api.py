@@ -4,11 +4,11 @@ import os
 import sys
 from dataclasses import replace
 
-from forethought.config_api import ApiConfig
-from forethought.config_parts import EnvironmentConfig, PromptConfig
-from forethought.policies.api import PREFIX, ApiPolicy
-from forethought.policies.api_http import endpoint_from
-from forethought.policies.contract import Policy
+from forethought.chat.http import endpoint_from
+from forethought.chat.policy import PREFIX, ApiPolicy
+from forethought.configs.api import ApiConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
+from forethought.generation.contract import Policy
 from forethought.rollouts.examples import reasoning_and_acting
 from forethought.rollouts.world import World, open_world
 

@@ -11,13 +11,12 @@ from forethought.cli.libraries import load_quietly
 from forethought.cli.models import find_source, open_player
 from forethought.cli.progress import progress_bar
 from forethought.cli.tables import rows_table
-from forethought.config_ilql import ValueActingConfig
-from forethought.config_q_sft import ActingConfig
+from forethought.configs.acting import ActingConfig, ValueActingConfig
 from forethought.errors import ConfigError
 from forethought.evaluation.evaluate import play_policy
 from forethought.evaluation.results import EvaluationRow, row_to_json
 from forethought.evaluation.scripted_rows import ScriptedRows, row_of
-from forethought.policies.contract import Policy
+from forethought.generation.contract import Policy
 from forethought.rollouts.seeding import Split
 
 
@@ -75,7 +74,7 @@ def _ways(policy: Policy, settings: Evaluate) -> tuple[str, list[Callable[[], No
     Raises:
         ConfigError: a run without values, or without the ones that were asked for.
     """
-    from forethought.policies.weighted import WeightedPolicy
+    from forethought.value_guided.weighted import WeightedPolicy
 
     if not isinstance(policy, WeightedPolicy):
         raise ConfigError(

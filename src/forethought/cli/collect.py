@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import tyro
 
+from forethought.chat.policy import PREFIX
 from forethought.cli.flags import Switch
 from forethought.cli.hints import world_flags
 from forethought.cli.interrupts import continued_by
@@ -17,10 +18,9 @@ from forethought.cli.players import Player, is_scripted, model_player, scripted_
 from forethought.cli.progress import progress_bar
 from forethought.cli.settings import describe, read_settings
 from forethought.cli.tally import Tally
-from forethought.config_api import ApiConfig
-from forethought.config_parts import EnvironmentConfig, PromptConfig, require
+from forethought.configs.api import ApiConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig, require
 from forethought.errors import ConfigError, StorageError
-from forethought.policies.api import PREFIX
 from forethought.rollouts.store import read_shard, read_shards, write_shard
 from forethought.runs.run_folder import write_text
 from forethought.seals import require_seal, sealed

@@ -11,7 +11,7 @@ import tyro
 from forethought.cli.flags import Switch
 from forethought.cli.progress import progress_bar
 from forethought.cli.tally import Tally
-from forethought.config_parts import require
+from forethought.configs.parts import require
 from forethought.data.folder import write_folder
 from forethought.data.from_chat import ChatFormat, read_chat, require_chat
 from forethought.data.from_minari import read_minari

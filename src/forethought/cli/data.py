@@ -9,7 +9,7 @@ import tyro
 
 from forethought.cli.flags import Switch
 from forethought.cli.tables import align, number, percent
-from forethought.config_parts import require
+from forethought.configs.parts import require
 from forethought.data.description import Description, TaskDescription, to_json
 from forethought.data.description import describe as count
 from forethought.data.distribution import Distribution

@@ -8,7 +8,7 @@ from time import perf_counter
 
 from forethought.cli.flags import Switch
 from forethought.cli.progress import progress_bar
-from forethought.config_parts import require
+from forethought.configs.parts import require
 from forethought.errors import MissingDependencyError
 
 

@@ -12,8 +12,8 @@ from forethought.cli.libraries import load_quietly
 from forethought.cli.models import Source, find_source, open_player
 from forethought.cli.progress import progress_bar
 from forethought.cli.tables import align, number, percent
-from forethought.config_api import ApiConfig
-from forethought.config_parts import require
+from forethought.configs.api import ApiConfig
+from forethought.configs.parts import require
 from forethought.errors import ConfigError
 from forethought.evaluation.faithfulness import (
     Faithfulness,
@@ -125,7 +125,7 @@ def _measure(settings: MeasureFaithfulness) -> tuple[Faithfulness, RunFolder]:
 
 def _ask(settings: MeasureFaithfulness, source: Source, episodes: Path) -> Faithfulness:
     from forethought.evaluation.forced_thoughts import ActionScorer
-    from forethought.policies.huggingface import HuggingFacePolicy
+    from forethought.generation.huggingface import HuggingFacePolicy
 
     assert source.config is not None
     policy, world = open_player(

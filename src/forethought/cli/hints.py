@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import fields, replace
 
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments import find_environment
 
 _LEFT_OUT = ("id", "workers")

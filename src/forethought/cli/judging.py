@@ -11,9 +11,9 @@ from forethought.cli.flags import Switch
 from forethought.cli.libraries import load_quietly
 from forethought.cli.models import Source, find_source, open_player
 from forethought.cli.progress import progress_bar
-from forethought.config_api import ApiConfig
-from forethought.config_parts import EnvironmentConfig, PromptConfig, require
-from forethought.config_q_sft import Extraction
+from forethought.configs.acting import Extraction
+from forethought.configs.api import ApiConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig, require
 from forethought.evaluation.evaluate import Evaluated, EvaluationSettings
 from forethought.evaluation.evaluate import evaluate as play_held_out
 from forethought.evaluation.results import Evaluation

@@ -2,7 +2,7 @@
 
 import os
 
-from forethought.config_parts import require
+from forethought.configs.parts import require
 from forethought.threads import choose_threads
 
 

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from forethought.algorithms.dpo.config import DPOConfig
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.chat.policy import PREFIX
 from forethought.cli.api import open_api_player
 from forethought.cli.flags import value_of
-from forethought.config import PPOConfig
-from forethought.config_api import ApiConfig
-from forethought.config_dpo import DPOConfig
-from forethought.config_file import AnyConfig, load_any_config
-from forethought.config_parts import TINY_MODELS, EnvironmentConfig, PromptConfig
+from forethought.configs.api import ApiConfig
+from forethought.configs.file import AnyConfig, load_any_config
+from forethought.configs.parts import TINY_MODELS, EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError, UnknownNameError
-from forethought.policies.api import PREFIX
-from forethought.policies.contract import Policy
+from forethought.generation.contract import Policy
 from forethought.rollouts.pictured import open_pictured_world
 from forethought.rollouts.world import World, memory_of, open_world
 from forethought.runs.checkpoints import newest_checkpoint
@@ -106,8 +106,8 @@ def open_player(
     """
     if source.is_api:
         return open_api_player(source.model, environment, prompt, api)
-    from forethought.policies.acting import load_acting
-    from forethought.policies.cnn import is_cnn, load_cnn
+    from forethought.algorithms.cnn.network import is_cnn, load_cnn
+    from forethought.value_guided.acting import load_acting
 
     if is_cnn(Path(source.model)):
         agent = load_cnn(Path(source.model))

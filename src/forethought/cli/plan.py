@@ -8,30 +8,31 @@ from typing import Any, NamedTuple
 
 import torch
 
+from forethought.algorithms.archer.config import ArcherConfig
+from forethought.algorithms.cnn.config import CNNConfig
+from forethought.algorithms.dpo.config import DPOConfig
+from forethought.algorithms.ilql.config import ILQLConfig
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.sft.stored_steps import stored_steps
 from forethought.cli.plan_cnn import check_cnn, plan_cnn
 from forethought.cli.plan_dpo import dpo_work
 from forethought.cli.plan_offline import offline_work
-from forethought.config import PPOConfig, SFTConfig
-from forethought.config_archer import ArcherConfig
-from forethought.config_cnn import CNNConfig
-from forethought.config_dpo import DPOConfig
-from forethought.config_file import AnyConfig, LanguageConfig, OfflineConfig
-from forethought.config_ilql import ILQLConfig
-from forethought.config_q_sft import QSFTConfig
+from forethought.configs.file import AnyConfig, LanguageConfig, OfflineConfig
 from forethought.errors import ConfigError, PolicyError
-from forethought.policies.encoding import Encoder
-from forethought.policies.loading import LoadedModel, load_outline
-from forethought.policies.lora import add_lora
-from forethought.policies.projection import LARGEST
-from forethought.policies.tiny import IMAGE_SIZE, SIZES, make_tiny
+from forethought.models.encoding import Encoder
+from forethought.models.loading import LoadedModel, load_outline
+from forethought.models.lora import add_lora
+from forethought.models.projection import LARGEST
+from forethought.models.tiny import IMAGE_SIZE, SIZES, make_tiny
+from forethought.offline.stored_data import require_learnable, unlike
 from forethought.rollouts.pictures import PictureEncoder
 from forethought.rollouts.scripted import play, random_answer
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World, open_world
 from forethought.runs.sources import model_source
 from forethought.training.start import demonstrations, texts_of
-from forethought.training.stored_data import require_learnable, unlike
-from forethought.training.stored_steps import stored_steps
 from forethought.types import Step, Trajectory
 
 _SAMPLE_STEPS = 64
@@ -50,7 +51,7 @@ class Lengths(NamedTuple):
     pictures: float
     """Bytes."""
     packed: float
-    """Bytes of the pictures as `training/packing.py` keeps them."""
+    """Bytes of the pictures as `offline/packing.py` keeps them."""
 
     @property
     def tokens(self) -> float:

@@ -1,7 +1,7 @@
 """What `train cnn` will do and need, before it does it."""
 
-from forethought.config_cnn import CNNConfig
-from forethought.training.cnn import make_policy
+from forethought.algorithms.cnn.config import CNNConfig
+from forethought.algorithms.cnn.train import make_policy
 
 
 def plan_cnn(config: CNNConfig) -> list[str]:

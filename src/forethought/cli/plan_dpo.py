@@ -3,7 +3,7 @@
 from itertools import chain, islice
 from pathlib import Path
 
-from forethought.config_dpo import DPOConfig
+from forethought.algorithms.dpo.config import DPOConfig
 from forethought.rollouts.scripted import play, random_answer
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World

@@ -5,12 +5,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from forethought.config_archer import ArcherConfig
-from forethought.config_file import OfflineConfig
-from forethought.config_q_sft import QSFTConfig
+from forethought.algorithms.archer import train as archer
+from forethought.algorithms.archer.config import ArcherConfig
+from forethought.algorithms.ilql import train as ilql
+from forethought.algorithms.q_sft import train as q_sft
+from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.configs.file import OfflineConfig
 from forethought.errors import ConfigError
-from forethought.training import archer, ilql, q_sft
-from forethought.training.offline import find_maps, stored, stored_earned
+from forethought.offline.dataset import find_maps, stored, stored_earned
 from forethought.training.phases import Stage
 from forethought.types import Step
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import tyro
 
 from forethought.cli.picture import half_blocks
-from forethought.config_parts import EnvironmentConfig, PromptConfig, require
+from forethought.configs.parts import EnvironmentConfig, PromptConfig, require
 from forethought.environments.chess.diagram import find_diagram
 from forethought.environments.contract import Environment, Transition
 from forethought.rollouts.world import World, open_world

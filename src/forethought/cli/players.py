@@ -8,11 +8,11 @@ import numpy as np
 from forethought.cli.api import close_api
 from forethought.cli.libraries import load_quietly
 from forethought.cli.models import Source, open_player
-from forethought.config_api import ApiConfig
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.configs.api import ApiConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import WithDataPolicy
 from forethought.errors import ConfigError
-from forethought.policies.remembering import RememberingPolicy
+from forethought.generation.remembering import RememberingPolicy
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.scripted import DataAnswer, expert_answer, play, random_answer
 from forethought.rollouts.seeding import Split, answer_seed, episode_seed

@@ -7,14 +7,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import Literal
 
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.sft.config import SFTConfig
 from forethought.cli.flags import Switch
 from forethought.cli.interrupts import continued_by
 from forethought.cli.judging import Evaluate, judge
 from forethought.cli.libraries import load_quietly
 from forethought.cli.tables import evaluation_table
-from forethought.config import PPOConfig, SFTConfig
-from forethought.config_file import AnyConfig, dump_config
-from forethought.config_parts import (
+from forethought.configs.file import AnyConfig, dump_config
+from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,
     OptimizerConfig,
@@ -74,9 +75,9 @@ def quickstart(settings: Quickstart) -> None:
         _make_way(config, settings)
     with continued_by(lambda: f"continue with: {_same_again(settings)}"):
         load_quietly(threads=settings.threads)
+        from forethought.algorithms.ppo.train import train_ppo
+        from forethought.algorithms.sft.train import train_sft
         from forethought.reports import write_report
-        from forethought.training.ppo import train_ppo
-        from forethought.training.sft import train_sft
 
         say(f"1/5  SFT on {sft.demonstrations} answers of an expert that chooses at random")
         train_sft(sft, existing=_existing(sft))

@@ -11,7 +11,7 @@ import tyro
 from forethought.cli.hints import world_flags
 from forethought.cli.libraries import load_quietly
 from forethought.cli.models import Source, find_source
-from forethought.config_parts import require
+from forethought.configs.parts import require
 from forethought.errors import PolicyError
 from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.serving.admission import Limits
@@ -19,7 +19,7 @@ from forethought.serving.engine import Check, Engine
 from forethought.serving.server import serving
 
 if TYPE_CHECKING:
-    from forethought.policies.acting import ActingPolicy
+    from forethought.value_guided.acting import ActingPolicy
 
 
 _BYTES_PER_TOKEN = 16
@@ -140,8 +140,8 @@ def load_served(settings: Serve, model: Path) -> "tuple[ActingPolicy, Check]":
     Raises:
         PolicyError: it cannot be loaded, or has no words.
     """
-    from forethought.policies.acting import load_acting
-    from forethought.policies.cnn import is_cnn
+    from forethought.algorithms.cnn.network import is_cnn
+    from forethought.value_guided.acting import load_acting
 
     if is_cnn(model):
         raise PolicyError(f"{settings.run} has no words — serve a language model")

@@ -12,18 +12,18 @@ from typing import Annotated, Literal
 
 import tyro
 
+from forethought.algorithms.archer.config import ArcherConfig
+from forethought.algorithms.cnn.config import CNNConfig
+from forethought.algorithms.dpo.config import DPOConfig
+from forethought.algorithms.ilql.config import ILQLConfig
+from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.algorithms.sft.config import SFTConfig
 from forethought.cli.flags import Switch
 from forethought.cli.interrupts import continued_by
 from forethought.cli.libraries import load_quietly
 from forethought.cli.tables import align
-from forethought.config import SFTConfig
-from forethought.config_archer import ArcherConfig
-from forethought.config_cnn import CNNConfig
-from forethought.config_dpo import DPOConfig
-from forethought.config_file import AnyConfig, OfflineConfig
-from forethought.config_ilql import ILQLConfig
-from forethought.config_parts import PromptConfig
-from forethought.config_q_sft import QSFTConfig
+from forethought.configs.file import AnyConfig, OfflineConfig
+from forethought.configs.parts import PromptConfig
 from forethought.errors import ConfigError, UnknownNameError
 from forethought.evaluation.evaluate import EvaluationSettings, require_different
 from forethought.evaluation.results import Evaluation
@@ -91,10 +91,16 @@ def _run(plan: Plan, results: Path, only: Sequence[str]) -> list[Outcome]:
         raise ConfigError("a study was launched in several processes — it runs in one")
     load_quietly()
     # All of it now, or the first cell's time would hold what it takes to load.
+    from forethought.algorithms.archer import train as archer
+    from forethought.algorithms.cnn import train as cnn
+    from forethought.algorithms.dpo import train as dpo
+    from forethought.algorithms.ilql import train as ilql
+    from forethought.algorithms.ppo import train as ppo
+    from forethought.algorithms.q_sft import train as q_sft
+    from forethought.algorithms.sft import train as sft
     from forethought.cli.plan import check
     from forethought.studies.results import write_results
     from forethought.studies.running import Work, run_cells
-    from forethought.training import archer, cnn, dpo, ilql, ppo, q_sft, sft
 
     def train(config: AnyConfig, existing: Literal["refuse", "resume"]) -> Path:
         """As `forethought train` does."""

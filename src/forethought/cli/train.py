@@ -11,16 +11,17 @@ from typing import Annotated, Any, Generic, Literal
 
 import tyro
 
+from forethought.algorithms.archer.config import ArcherConfig
+from forethought.algorithms.cnn.config import CNNConfig
+from forethought.algorithms.dpo.config import DPOConfig
+from forethought.algorithms.ilql.config import ILQLConfig
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.algorithms.sft.config import SFTConfig
 from forethought.cli.flags import Switch, value_of
 from forethought.cli.interrupts import continued_by
 from forethought.cli.libraries import is_first_process, load_quietly
-from forethought.config import PPOConfig, SFTConfig
-from forethought.config_archer import ArcherConfig
-from forethought.config_cnn import CNNConfig
-from forethought.config_dpo import DPOConfig
-from forethought.config_file import AnyConfig, ConfigT, dump_config, load_config
-from forethought.config_ilql import ILQLConfig
-from forethought.config_q_sft import QSFTConfig
+from forethought.configs.file import AnyConfig, ConfigT, dump_config, load_config
 from forethought.errors import ConfigError
 from forethought.rollouts.world import require_known
 from forethought.runs.checkpoints import list_checkpoints
@@ -164,7 +165,7 @@ def train_dpo(settings: Train[DPOConfig]) -> None:
 
 
 def _train(algorithm: str, settings: Train[ConfigT]) -> None:
-    """Trains by `train_NAME` of `forethought.training.NAME`, which is not imported before the
+    """Trains by `train_NAME` of `algorithms.NAME.train`, which is not imported before the
     settings have been checked: with it comes torch."""
     config = _checked(settings)
     if settings.dry_run:
@@ -172,7 +173,7 @@ def _train(algorithm: str, settings: Train[ConfigT]) -> None:
         return
     with _session(algorithm, config, settings.existing):
         name = algorithm.replace("-", "_")
-        loop = import_module(f"forethought.training.{name}")
+        loop = import_module(f"forethought.algorithms.{name}.train")
         getattr(loop, f"train_{name}")(config, existing=settings.existing)
 
 

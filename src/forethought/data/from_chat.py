@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
+from forethought.chat.messages import ProtocolError, read_messages
 from forethought.data.validation import first_problem
 from forethought.errors import StorageError
-from forethought.policies.chat_messages import ProtocolError, read_messages
 from forethought.prompts.answers import parse_answer
 from forethought.targets.reward_map import RewardMap
 from forethought.types import (

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from forethought.config_parts import AnswerFormat, require
+from forethought.configs.parts import AnswerFormat, require
 from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange
 from forethought.evaluation.scripted_rows import ScriptedRows, row_of
-from forethought.policies.contract import Policy
-from forethought.policies.remembering import RememberingPolicy
+from forethought.generation.contract import Policy
+from forethought.generation.remembering import RememberingPolicy
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.world import World

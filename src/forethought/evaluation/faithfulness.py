@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from forethought.config_parts import require
+from forethought.configs.parts import require
 from forethought.environments.contract import Environment
 from forethought.environments.slots import facts_in
 from forethought.errors import ConfigError

@@ -7,8 +7,8 @@ from itertools import takewhile
 import torch
 
 from forethought.evaluation.faithfulness import Forced
-from forethought.policies.batching import Example, build_batch, plan_rows
-from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.batching import Example, build_batch, plan_rows
 from forethought.types import Prompt
 
 CLOSING = '"\n}'

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from forethought.config_parts import AnswerFormat
+from forethought.configs.parts import AnswerFormat
 from forethought.evaluation.results import EvaluationRow, summarise
 from forethought.evaluation.thought_rates import ThoughtRates
 from forethought.rollouts.scripted import Answer, expert_answer, play, random_answer

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from forethought.config_parts import AnswerFormat
+from forethought.configs.parts import AnswerFormat
 from forethought.environments.alfworld.tasks import static_receptacles
 from forethought.prompts.alfworld_commands import group_commands
 from forethought.prompts.alfworld_memory import FIRST

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection
 
-from forethought.config_parts import AnswerForm, AnswerFormat
+from forethought.configs.parts import AnswerForm, AnswerFormat
 from forethought.environments.contract import Advice, WithMeanings
 from forethought.types import Completion, ParsedAction, ParseFailure, Span
 

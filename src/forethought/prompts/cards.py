@@ -7,7 +7,7 @@ same in a quarter of the tokens, which is what a model trained from scratch pays
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from forethought.config_parts import AnswerFormat
+from forethought.configs.parts import AnswerFormat
 from forethought.types import Message, Observation
 
 Wording = Literal["short", "paper"]

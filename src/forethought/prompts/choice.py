@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from forethought.config_parts import AnswerFormat, require
+from forethought.configs.parts import AnswerFormat, require
 from forethought.prompts.alfworld import ALFWorldPrompter
 from forethought.prompts.alfworld_memory import alfworld_memory
 from forethought.prompts.cards import GAMES, CardsPrompter, Wording

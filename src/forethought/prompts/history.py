@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-from forethought.config_parts import AnswerForm, History
+from forethought.configs.parts import AnswerForm, History
 from forethought.prompts.contract import Memory, Past, Prompter
 from forethought.prompts.strict_format import response_fields
 from forethought.types import Message, Observation

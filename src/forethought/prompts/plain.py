@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from forethought.config_parts import AnswerFormat
+from forethought.configs.parts import AnswerFormat
 from forethought.types import Message, Observation
 
 

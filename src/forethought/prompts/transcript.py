@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from forethought.config_parts import AnswerFormat
+from forethought.configs.parts import AnswerFormat
 from forethought.environments.contract import Advice
 from forethought.environments.transcript import Turn, read_transcript
 from forethought.prompts.answers import write_answer

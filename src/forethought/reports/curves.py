@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forethought.config import SFTConfig
-from forethought.config_dpo import DPOConfig
-from forethought.config_file import OfflineConfig
+from forethought.algorithms.dpo.config import DPOConfig
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.configs.file import OfflineConfig
 from forethought.evaluation.statistics import wilson_interval
 from forethought.reports.charts import Curve, Level, Numbers, Scale, draw, how_drawn
 from forethought.reports.formatting import THIN, duration, share, short, speed

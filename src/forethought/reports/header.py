@@ -3,9 +3,10 @@
 import shlex
 from datetime import UTC, datetime
 
-from forethought.config import PPOConfig, SFTConfig
-from forethought.config_dpo import DPOConfig
-from forethought.config_file import OfflineConfig
+from forethought.algorithms.dpo.config import DPOConfig
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.configs.file import OfflineConfig
 from forethought.evaluation.results import EvaluationRow
 from forethought.reports.formatting import count, percent, percent_interval
 from forethought.reports.inputs import RunRecord

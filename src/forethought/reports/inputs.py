@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from forethought.config_file import ALGORITHMS, AnyConfig, load_any_config
-from forethought.config_parts import TINY_MODELS
+from forethought.configs.file import ALGORITHMS, AnyConfig, load_any_config
+from forethought.configs.parts import TINY_MODELS
 from forethought.errors import StorageError
 from forethought.evaluation.faithfulness import Faithfulness
 from forethought.evaluation.faithfulness_file import faithfulness_from_json

@@ -12,7 +12,7 @@ from typing import Literal
 from forethought.environments.contract import Transition
 from forethought.environments.vector import Act, Failed, Replay, Reply, Restart, Runner
 from forethought.errors import EnvironmentUnusableError, PolicyError
-from forethought.policies.contract import GenerationRequest, GenerationResult, Policy
+from forethought.generation.contract import GenerationRequest, GenerationResult, Policy
 from forethought.prompts.answers import parse_answer
 from forethought.prompts.contract import Prompter
 from forethought.prompts.history import behind, with_history

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError
 from forethought.prompts.bare import BarePrompter
 from forethought.rollouts.world import World, open_world

@@ -6,7 +6,7 @@ from time import perf_counter
 
 import numpy as np
 
-from forethought.config_parts import AnswerFormat
+from forethought.configs.parts import AnswerFormat
 from forethought.environments.check_values import (
     check_observation,
     check_outcome,

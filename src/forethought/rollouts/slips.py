@@ -6,7 +6,7 @@ Who imitates flawless episodes never sees what follows a mistake, and is lost af
 
 import numpy as np
 
-from forethought.config_parts import AnswerFormat
+from forethought.configs.parts import AnswerFormat
 from forethought.environments.contract import Advice, Environment
 from forethought.prompts.answers import write_answer
 from forethought.rollouts.scripted import actions_to_try, expert_answer

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from forethought.environments.slots import Act, Reply
-from forethought.policies.contract import GenerationResult
+from forethought.generation.contract import GenerationResult
 from forethought.prompts.contract import Past
 from forethought.prompts.strict_format import asks_for_thoughts, strict_format
 from forethought.types import Observation, ParsedAction, Prompt, Step, Trajectory

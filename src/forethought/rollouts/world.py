@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments import find_environment, make_environment
 from forethought.environments.check_values import EnvironmentCheckError, check_observation
 from forethought.environments.contract import Ceiling, Environment, WithHeldOutEpisodes

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from forethought.chat.messages import ProtocolError
+from forethought.chat.protocol import ChatAnswer, ChatRequest, read_request, write_error
 from forethought.errors import PolicyError
-from forethought.policies.chat_messages import ProtocolError
-from forethought.policies.chat_protocol import ChatAnswer, ChatRequest, read_request, write_error
 from forethought.serving.engine import Engine, StoppedError
 
 

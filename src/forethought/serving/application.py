@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from forethought.policies.chat_protocol import (
+from forethought.chat.protocol import (
     Envelope,
     write_answer,
     write_error,

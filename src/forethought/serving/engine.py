@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from jinja2 import TemplateError
 
+from forethought.chat.protocol import ChatAnswer, ChatRequest
 from forethought.errors import PolicyError
-from forethought.policies.chat_protocol import ChatAnswer, ChatRequest
-from forethought.policies.contract import (
+from forethought.generation.contract import (
     GenerationRequest,
     GenerationResult,
     TokenwisePolicy,

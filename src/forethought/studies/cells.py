@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from forethought.config import SFTConfig
-from forethought.config_file import (
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.configs.file import (
     ALGORITHMS,
     AnyConfig,
     OfflineConfig,

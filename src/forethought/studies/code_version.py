@@ -7,9 +7,9 @@ from pathlib import Path
 import forethought
 
 SOURCES = (
-    *("types.py", "config*.py", "threads.py", "value_checks.py"),
-    *("environments", "prompts", "policies", "rollouts"),
-    *("targets", "losses", "training", "evaluation"),
+    *("types.py", "configs", "threads.py", "value_checks.py"),
+    *("environments", "prompts", "models", "generation", "value_guided", "chat", "rollouts"),
+    *("targets", "losses", "offline", "training", "algorithms", "evaluation"),
     *("runs/checkpoints.py", "runs/sources.py"),
 )
 """What decides the numbers: files, folders, and patterns of names. From which checkpoint a stage

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from forethought.config_file import Setting, load_record
-from forethought.config_parts import require
+from forethought.configs.file import Setting, load_record
+from forethought.configs.parts import require
 from forethought.errors import ConfigError
 from forethought.evaluation.evaluate import EvaluationSettings
 

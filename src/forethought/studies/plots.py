@@ -17,8 +17,8 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from forethought.config import SFTConfig
-from forethought.config_file import OfflineConfig
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.configs.file import OfflineConfig
 from forethought.reports.charts import Curve, trend
 from forethought.runs.metrics import read_metrics
 from forethought.studies.cells import Cell, Row

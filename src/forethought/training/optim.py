@@ -9,7 +9,7 @@ from accelerate import Accelerator
 from accelerate.utils import broadcast
 from torch import Tensor, nn
 
-from forethought.config_parts import OptimizerConfig
+from forethought.configs.parts import OptimizerConfig
 from forethought.errors import DivergenceError
 
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Generic, NamedTuple, TypeVar
 
-from forethought.config_file import OfflineConfig
-from forethought.policies.trainable import Trainable
-from forethought.training.episodes import Episode
+from forethought.configs.file import OfflineConfig
+from forethought.offline.episodes import Episode
+from forethought.offline.shuffling import shuffled_batch
 from forethought.training.optim import Updater
 from forethought.training.run import Run
-from forethought.training.shuffling import shuffled_batch
+from forethought.training.trainable import Trainable
 from forethought.types import Measure
 
 PhaseT = TypeVar("PhaseT", bound=str)

@@ -14,11 +14,9 @@ from accelerate import Accelerator
 from accelerate.utils import DistributedType, gather_object
 from tqdm import tqdm
 
-from forethought.config_file import AnyConfig, dump_config
-from forethought.config_parts import ComputeConfig, OptimizerConfig
+from forethought.configs.file import AnyConfig, dump_config
+from forethought.configs.parts import ComputeConfig, OptimizerConfig
 from forethought.errors import ConfigError
-from forethought.policies.reference import Reference
-from forethought.policies.trainable import Trainable
 from forethought.rollouts.slot import Cursor
 from forethought.rollouts.store import write_shard
 from forethought.runs.checkpoints import (
@@ -34,6 +32,7 @@ from forethought.runs.run_folder import RunFolder, write_text
 from forethought.threads import choose_threads
 from forethought.training.optim import Updater
 from forethought.training.precision import autocast
+from forethought.training.reference import Reference
 from forethought.training.state import (
     Progress,
     load_optimizer,
@@ -42,6 +41,7 @@ from forethought.training.state import (
     random_states,
     save_state,
 )
+from forethought.training.trainable import Trainable
 from forethought.types import Measure, Trajectory
 
 T = TypeVar("T")

@@ -9,20 +9,22 @@ import torch
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
-from forethought.config import PPOConfig, SFTConfig
-from forethought.config_file import LanguageConfig
-from forethought.config_parts import LoraConfig
-from forethought.policies.actor_critic import ValueHead
-from forethought.policies.huggingface import HuggingFacePolicy, load_value_head
-from forethought.policies.loading import LoadedModel, load_pretrained
-from forethought.policies.lora import add_lora
-from forethought.policies.tiny import (
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.configs.file import LanguageConfig
+from forethought.configs.parts import LoraConfig
+from forethought.generation.huggingface import HuggingFacePolicy, load_value_head
+from forethought.models.actor_critic import ValueHead
+from forethought.models.loading import LoadedModel, load_pretrained
+from forethought.models.lora import add_lora
+from forethought.models.tiny import (
     IMAGE_SIZE,
     SIZES,
     tiny_with,
     train_tokenizer,
     wrap_tokenizer,
 )
+from forethought.offline.stored_data import require_learnable
 from forethought.rollouts.corrections import corrected
 from forethought.rollouts.scripted import Answer, expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
@@ -31,7 +33,6 @@ from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World, open_world
 from forethought.runs.sources import MODEL_DIR, model_source
 from forethought.training.run import Run
-from forethought.training.stored_data import require_learnable
 from forethought.types import Step, Trajectory
 
 TOKENIZER_EPISODES = 300

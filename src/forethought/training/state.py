@@ -12,14 +12,14 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from forethought.errors import CheckpointError
-from forethought.policies.reference import ANCHOR_FILE, Reference
-from forethought.policies.trainable import Trainable
 from forethought.rollouts.slot import Cursor
 from forethought.rollouts.store import count_steps
 from forethought.runs.metrics import MetricsPosition
 from forethought.runs.run_folder import RunFolder
 from forethought.runs.sources import MODEL_DIR
 from forethought.training.optim import Updater
+from forethought.training.reference import ANCHOR_FILE, Reference
+from forethought.training.trainable import Trainable
 
 _OPTIMIZER = "optimizer.safetensors"
 _RANDOMNESS = "randomness.safetensors"

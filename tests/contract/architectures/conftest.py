@@ -9,10 +9,10 @@ import torch
 from accelerate.state import AcceleratorState
 from transformers.utils import logging
 
-from forethought.config_parts import ComputeConfig, OptimizerConfig, PromptConfig
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.smollm2 import INSTALL, missing_packages
-from forethought.policies.smollm2 import NAME as SMOLLM2
+from forethought.configs.parts import ComputeConfig, OptimizerConfig, PromptConfig
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.smollm2 import INSTALL, missing_packages
+from forethought.models.smollm2 import NAME as SMOLLM2
 from forethought.rollouts.scripted import play, random_answer
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World, open_world

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from forethought.policies.actor_critic import ValueHead
-from forethought.policies.batching import Example, Rows, build_batch
-from forethought.policies.contract import GenerationRequest, GenerationResult
-from forethought.policies.huggingface import HuggingFacePolicy, load_policy
+from forethought.generation.contract import GenerationRequest, GenerationResult
+from forethought.generation.huggingface import HuggingFacePolicy, load_policy
+from forethought.models.actor_critic import ValueHead
+from forethought.models.batching import Example, Rows, build_batch
 from forethought.types import Image, Message, Prompt
 from tests.contract.architectures.builders import TEXT
 

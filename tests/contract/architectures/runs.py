@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from forethought.config import PPOConfig
-from forethought.config_file import OfflineConfig
-from forethought.config_parts import (
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.configs.file import OfflineConfig
+from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,
     LoraConfig,
@@ -17,7 +17,7 @@ from forethought.config_parts import (
     RolloutConfig,
 )
 from forethought.evaluation.evaluate import EvaluationSettings, play_policy
-from forethought.policies.contract import Policy
+from forethought.generation.contract import Policy
 from forethought.rollouts.world import World
 from forethought.runs.metrics import read_metrics
 from tests.contract.architectures.builders import Checkpoint

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from forethought.training import ppo as loop
-from forethought.training.samples import Sample
+from forethought.algorithms.ppo import train as loop
+from forethought.algorithms.ppo.samples import Sample
 from tests.contract.architectures.conftest import ReadCheckpoint
 from tests.contract.architectures.runs import metrics_of, ppo
 

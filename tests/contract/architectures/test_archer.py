@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from forethought.config_archer import ArcherConfig
-from forethought.config_parts import LoraConfig
-from forethought.policies.huggingface import load_policy
+from forethought.algorithms.archer.config import ArcherConfig
+from forethought.algorithms.archer.train import train_archer
+from forethought.configs.parts import LoraConfig
+from forethought.generation.huggingface import load_policy
 from forethought.rollouts.world import World
-from forethought.training.archer import train_archer
 from tests.contract.architectures.builders import Checkpoint
 from tests.contract.architectures.runs import assert_acts, lora_of, train_and_take_up
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from transformers.utils import logging
 
-from forethought.policies.huggingface import HuggingFacePolicy, load_policy
+from forethought.generation.huggingface import HuggingFacePolicy, load_policy
 from forethought.types import Message
 from tests.contract.architectures.builders import Checkpoint
 from tests.contract.architectures.helpers import (

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forethought.policies.batching import Example
-from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.batching import Example
 from tests.contract.architectures.helpers import (
     answer,
     conversation_of,

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from forethought.config_parts import LoraConfig
+from forethought.configs.parts import LoraConfig
 from forethought.errors import ConfigError, ForethoughtError, PolicyError
-from forethought.policies.batching import Example
-from forethought.policies.huggingface import HuggingFacePolicy, load_policy
-from forethought.policies.loading import load_pretrained
-from forethought.policies.lora import add_lora
-from forethought.policies.tiny import make_tiny
+from forethought.generation.huggingface import HuggingFacePolicy, load_policy
+from forethought.models.batching import Example
+from forethought.models.loading import load_pretrained
+from forethought.models.lora import add_lora
+from forethought.models.tiny import make_tiny
 from forethought.types import Message, Prompt
 from tests.contract.architectures.builders import write_mistral
 from tests.contract.architectures.conftest import ReadCheckpoint

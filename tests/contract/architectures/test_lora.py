@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from forethought.config_parts import LoraConfig
+from forethought.configs.parts import LoraConfig
 from forethought.errors import ConfigError
-from forethought.policies.batching import Example
-from forethought.policies.huggingface import HuggingFacePolicy, load_policy
-from forethought.policies.loading import load_pretrained
-from forethought.policies.lora import add_lora
+from forethought.generation.huggingface import HuggingFacePolicy, load_policy
+from forethought.models.batching import Example
+from forethought.models.loading import load_pretrained
+from forethought.models.lora import add_lora
 from tests.contract.architectures.builders import VISION, Checkpoint, Component
 from tests.contract.architectures.conftest import ReadCheckpoint
 from tests.contract.architectures.helpers import load, make_prompts, score, with_critic

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forethought.config_file import dump_config
+from forethought.configs.file import dump_config
 from tests.contract.architectures.conftest import ReadCheckpoint
 from tests.contract.architectures.runs import metrics_of, ppo
 
@@ -15,9 +15,9 @@ TRAIN = """
 import sys
 from pathlib import Path
 
-from forethought.config import PPOConfig
-from forethought.config_file import load_config
-from forethought.training.ppo import train_ppo
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.configs.file import load_config
+from forethought.algorithms.ppo.train import train_ppo
 
 train_ppo(load_config(Path(sys.argv[1]), PPOConfig), existing="overwrite")
 """

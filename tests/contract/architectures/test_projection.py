@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from forethought.policies.batching import Example, plan_rows
-from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.batching import Example, plan_rows
 from tests.contract.architectures.helpers import make_prompts, score
 from tests.contract.architectures.test_scoring import gradients_of
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from forethought.errors import PromptTooLongError
-from forethought.policies.huggingface import load_policy
+from forethought.generation.huggingface import load_policy
 from forethought.types import Message
 from tests.contract.architectures.conftest import ReadCheckpoint
 from tests.contract.architectures.test_limits import assert_one_sentence, prompt_of

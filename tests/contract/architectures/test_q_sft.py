@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from forethought.config_parts import LoraConfig
-from forethought.config_q_sft import QSFTConfig
-from forethought.policies.reweighted import load_reweighted
+from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.algorithms.q_sft.train import train_q_sft
+from forethought.configs.parts import LoraConfig
 from forethought.rollouts.world import World
-from forethought.training.q_sft import train_q_sft
+from forethought.value_guided.reweighted import load_reweighted
 from tests.contract.architectures.builders import Checkpoint
 from tests.contract.architectures.runs import assert_acts, lora_of, train_and_take_up
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from forethought.policies.batching import Example
-from forethought.policies.huggingface import HuggingFacePolicy, load_policy
+from forethought.generation.huggingface import HuggingFacePolicy, load_policy
+from forethought.models.batching import Example
 from tests.contract.architectures.helpers import make_prompts
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from forethought.policies.batching import Example, plan_rows
-from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.batching import Example, plan_rows
 from forethought.types import Prompt
 from tests.contract.architectures.helpers import make_prompts, score
 

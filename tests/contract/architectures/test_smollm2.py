@@ -4,20 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from forethought.config import SFTConfig
-from forethought.config_dpo import DPOConfig
-from forethought.config_parts import (
+from forethought.algorithms.dpo.config import DPOConfig
+from forethought.algorithms.dpo.train import train_dpo
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.sft.train import train_sft
+from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,
     OptimizerConfig,
     RolloutConfig,
 )
-from forethought.policies.huggingface import load_policy
-from forethought.policies.loading import load_outline, load_pretrained
-from forethought.policies.smollm2 import NAME, converted_folder
+from forethought.generation.huggingface import load_policy
+from forethought.models.loading import load_outline, load_pretrained
+from forethought.models.smollm2 import NAME, converted_folder
 from forethought.runs.sources import model_source
-from forethought.training.dpo import train_dpo
-from forethought.training.sft import train_sft
 from forethought.types import Message
 from tests.contract.architectures.conftest import ReadCheckpoint
 from tests.contract.architectures.helpers import answer

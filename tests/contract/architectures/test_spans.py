@@ -2,7 +2,7 @@
 
 import pytest
 
-from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.prompts.answers import parse_answer
 from forethought.types import Completion, FinishReason, ParseFailure
 

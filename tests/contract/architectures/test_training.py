@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file
 
-from forethought.config import SFTConfig
-from forethought.config_parts import ComputeConfig, LoraConfig
-from forethought.policies.loading import load_pretrained
+from forethought.algorithms.ppo.train import train_ppo
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.sft.train import train_sft
+from forethought.configs.parts import ComputeConfig, LoraConfig
+from forethought.models.loading import load_pretrained
 from forethought.rollouts.store import read_shards
 from forethought.runs.sources import model_source
-from forethought.training.ppo import train_ppo
-from forethought.training.sft import train_sft
 from tests.contract.architectures.builders import Checkpoint
 from tests.contract.architectures.conftest import ReadCheckpoint
 from tests.contract.architectures.runs import OPTIMIZER, lora_of, metrics_of, ppo, world_of

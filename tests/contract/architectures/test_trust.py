@@ -13,11 +13,11 @@ import pytest
 import torch
 
 import forethought
-from forethought.config_parts import LoraConfig
+from forethought.configs.parts import LoraConfig
 from forethought.errors import PolicyError
-from forethought.policies.huggingface import HuggingFacePolicy, load_policy
-from forethought.policies.loading import load_outline, load_pretrained
-from forethought.policies.lora import add_lora
+from forethought.generation.huggingface import HuggingFacePolicy, load_policy
+from forethought.models.loading import load_outline, load_pretrained
+from forethought.models.lora import add_lora
 from tests.contract.architectures.conftest import ReadCheckpoint
 
 CODE = """\
@@ -165,7 +165,7 @@ def test_no_load_leaves_the_question_open() -> None:
     """Every `from_pretrained` of transformers says that no code is to be run. PEFT has no such
     setting: it runs none."""
     calls: list[str] = []
-    for path in (Path(forethought.__file__).parent / "policies").glob("*.py"):
+    for path in Path(forethought.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("from_pretrained"):
                 calls.append(ast.unparse(node))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from forethought.policies import api_sender
+from forethought.chat import sender as api_sender
 from forethought.rollouts.store import read_shards
 from tests.unit.cli.terminal import Type
 from tests.unit.policies.chat_server import BUSY, HALF, MALFORMED, ChatServer, Fault, chat_server

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from forethought.cli.hints import world_flags
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.serving.engine import Engine
 from tests.unit.cli.terminal import Outcome, Type
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.sft.config import SFTConfig
 from forethought.cli import quickstart
 from forethought.cli.interrupts import Interrupt
 from forethought.cli.quickstart import Quickstart, ppo_config, sft_config
-from forethought.config import PPOConfig, SFTConfig
-from forethought.config_file import load_config
-from forethought.config_parts import RolloutConfig
+from forethought.configs.file import load_config
+from forethought.configs.parts import RolloutConfig
 from tests.unit.cli.terminal import Type
 
 CONFIGS = Path(__file__).parents[3] / "configs"
@@ -82,7 +83,7 @@ def test_no_episodes_are_refused_before_anything_is_trained(
 
 
 def test_an_interruption_says_how_to_go_on(type_: Type, monkeypatch: pytest.MonkeyPatch) -> None:
-    from forethought.training import ppo
+    from forethought.algorithms.ppo import train as ppo
 
     def interrupted(*_: object, **__: object) -> None:
         raise Interrupt(2)

@@ -15,7 +15,7 @@ import torch
 
 from forethought.cli.models import find_source
 from forethought.cli.serve import Serve, load_served
-from forethought.policies.loading import BEHAVIOUR
+from forethought.models.loading import BEHAVIOUR
 from forethought.rollouts.store import read_shards
 from forethought.serving.admission import Limits
 from forethought.serving.engine import Engine

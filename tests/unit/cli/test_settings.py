@@ -13,7 +13,7 @@ from forethought.cli import settings
 from forethought.cli.commands import COMMANDS
 from forethought.cli.flags import Flag, Switch, flags_of, value_of
 from forethought.cli.settings import read_settings, settings_type
-from forethought.config_parts import RolloutConfig
+from forethought.configs.parts import RolloutConfig
 from forethought.errors import ConfigError
 from tests.unit.cli.terminal import Type
 

@@ -112,7 +112,7 @@ def test_a_mistake_is_one_line(type_: Type, words: str, line: str) -> None:
 
 
 def test_an_interruption_says_how_to_go_on(type_: Type, monkeypatch: pytest.MonkeyPatch) -> None:
-    from forethought.training import ppo
+    from forethought.algorithms.ppo import train as ppo
 
     improve = ppo.improve
     calls: list[int] = []
@@ -138,8 +138,8 @@ def test_an_interruption_says_how_to_go_on(type_: Type, monkeypatch: pytest.Monk
 
 
 def test_a_failed_cell_is_told_at_the_end(type_: Type, monkeypatch: pytest.MonkeyPatch) -> None:
+    from forethought.algorithms.sft import train as sft
     from forethought.errors import DivergenceError
-    from forethought.training import sft
 
     def diverges(*_: object, **__: object) -> None:
         raise DivergenceError("the weights are no numbers any more")

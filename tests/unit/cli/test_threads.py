@@ -7,7 +7,7 @@ import torch
 
 from forethought.cli import examinations
 from forethought.cli.libraries import load_quietly
-from forethought.config_parts import ComputeConfig
+from forethought.configs.parts import ComputeConfig
 from forethought.threads import choose_threads
 from forethought.training.run import start_processes
 

@@ -13,7 +13,7 @@ from typing import IO, Any
 import pytest
 import yaml
 
-from forethought.config_file import load_any_config
+from forethought.configs.file import load_any_config
 from forethought.runs.run_folder import RunFolder
 from forethought.runs.sources import model_source
 from tests.unit.cli.terminal import PPO, SFT, VALUES, Type

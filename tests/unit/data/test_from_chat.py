@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from forethought.chat.messages import ProtocolError
 from forethought.data.from_chat import ChatFormat, read_chat, read_line, require_chat
 from forethought.errors import StorageError
-from forethought.policies.chat_messages import ProtocolError
 from forethought.targets.reward_map import RewardMap
 
 HOW = ChatFormat("World")

@@ -6,11 +6,11 @@ from typing import NoReturn
 
 import pytest
 
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.bandit import Bandit
 from forethought.errors import ConfigError
 from forethought.evaluation.evaluate import EvaluationSettings, play_policy
-from forethought.policies.contract import GenerationRequest, GenerationResult
+from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.world import World, open_world
 from forethought.types import Completion, FinishReason, Message, Prompt

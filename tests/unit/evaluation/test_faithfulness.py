@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError, StorageError
 from forethought.evaluation.faithfulness import (
     Faithfulness,

@@ -6,9 +6,9 @@ import torch
 
 from forethought.evaluation.faithfulness import Forced
 from forethought.evaluation.forced_thoughts import CLOSING, ActionScorer
-from forethought.policies.batching import Example
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.tiny import TinySize, make_tiny
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.batching import Example
+from forethought.models.tiny import TinySize, make_tiny
 from forethought.types import Message
 
 SIZE = TinySize(hidden_size=16, intermediate_size=16, layers=1, heads=2, vision_hidden_size=8)

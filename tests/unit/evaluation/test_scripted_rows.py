@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.cards.number_line import NumberLine
 from forethought.environments.contract import Environment
 from forethought.evaluation.scripted_rows import ScriptedRows

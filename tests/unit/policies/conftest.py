@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from forethought.policies.actor_critic import ActorCritic, ValueHead
-from forethought.policies.encoding import Encoder
-from forethought.policies.tiny import make_tiny
+from forethought.models.actor_critic import ActorCritic, ValueHead
+from forethought.models.encoding import Encoder
+from forethought.models.tiny import make_tiny
 from forethought.types import Message, Prompt
 
 WORDS = ["move", "the", "current", "number", "to", "target", "answer", "thoughts", "smaller", "so"]

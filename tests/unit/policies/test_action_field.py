@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from forethought.policies.action_field import ActionField
-from forethought.policies.actor_critic import ActorCritic
-from forethought.policies.batching import Example, build_batch
-from forethought.policies.contract import GenerationRequest
-from forethought.policies.decoding import DecodeLoop
-from forethought.policies.encoding import Encoder
-from forethought.policies.token_bytes import TokenBytes
+from forethought.generation.constrained import ActionField
+from forethought.generation.contract import GenerationRequest
+from forethought.generation.decoding import DecodeLoop
+from forethought.models.actor_critic import ActorCritic
+from forethought.models.batching import Example, build_batch
+from forethought.models.encoding import Encoder
+from forethought.models.token_bytes import TokenBytes
 from forethought.prompts.answers import parse_answer
 from forethought.types import Completion, Prompt
 

@@ -6,14 +6,15 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from forethought.config_api import ApiConfig
+from forethought.chat import http as api_http
+from forethought.chat import sender as api_sender
+from forethought.chat.http import Endpoint
+from forethought.chat.policy import ApiPolicy
+from forethought.chat.protocol import ChatRequest
+from forethought.chat.sender import Sender, Usage
+from forethought.configs.api import ApiConfig
 from forethought.errors import PolicyError
-from forethought.policies import api_http, api_sender
-from forethought.policies.api import ApiPolicy
-from forethought.policies.api_http import Endpoint
-from forethought.policies.api_sender import Sender, Usage
-from forethought.policies.chat_protocol import ChatRequest
-from forethought.policies.contract import GenerationRequest
+from forethought.generation.contract import GenerationRequest
 from forethought.types import FinishReason, Message, Prompt
 from tests.unit.policies.chat_server import (
     BUSY,

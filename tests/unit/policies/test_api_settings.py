@@ -2,9 +2,9 @@
 
 import pytest
 
-from forethought.config_api import ApiConfig
+from forethought.chat.http import Endpoint, endpoint_from
+from forethought.configs.api import ApiConfig
 from forethought.errors import ConfigError, PolicyError
-from forethought.policies.api_http import Endpoint, endpoint_from
 
 KEY = "sk-secret"
 

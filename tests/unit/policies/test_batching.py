@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from forethought.policies.actor_critic import ActorCritic, attention_mask
-from forethought.policies.batching import (
+from forethought.models.actor_critic import ActorCritic, attention_mask
+from forethought.models.batching import (
     Example,
     Rows,
     build_batch,
     place_in_window,
     plan_rows,
 )
-from forethought.policies.encoding import Encoder
+from forethought.models.encoding import Encoder
 from forethought.types import Prompt
 from tests.unit.policies.conftest import MakePrompts
 

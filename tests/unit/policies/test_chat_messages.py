@@ -7,8 +7,8 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from forethought.policies import chat_messages
-from forethought.policies.chat_messages import ProtocolError, read_messages, write_messages
+from forethought.chat import messages as chat_messages
+from forethought.chat.messages import ProtocolError, read_messages, write_messages
 from forethought.types import Message
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=np.uint8)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from forethought.policies.chat_messages import ProtocolError
-from forethought.policies.chat_protocol import (
+from forethought.chat.messages import ProtocolError
+from forethought.chat.protocol import (
     ChatAnswer,
     ChatRequest,
     Envelope,

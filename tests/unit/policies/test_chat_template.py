@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from forethought.errors import PolicyError
-from forethought.policies.chat_template import ChatTemplate, TemplateFacts
+from forethought.models.chat_template import ChatTemplate, TemplateFacts
 from forethought.types import Message, Role
 
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}

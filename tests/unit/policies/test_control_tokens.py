@@ -9,7 +9,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from forethought.errors import PolicyError
-from forethought.policies.encoding import Encoder
+from forethought.models.encoding import Encoder
 from forethought.types import Message
 from tests.contract.architectures.builders import (
     TEXT,

@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from forethought.policies.actor_critic import ActorCritic, ValueHead
-from forethought.policies.batching import Example, build_batch
-from forethought.policies.encoding import Encoder
-from forethought.policies.tiny import make_tiny
+from forethought.models.actor_critic import ActorCritic, ValueHead
+from forethought.models.batching import Example, build_batch
+from forethought.models.encoding import Encoder
+from forethought.models.tiny import make_tiny
 from forethought.types import Message
 
 

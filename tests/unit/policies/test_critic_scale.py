@@ -9,11 +9,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from forethought.config import PPOConfig
-from forethought.policies.actor_critic import Scores, ValueHead
-from forethought.policies.huggingface import VALUE_HEAD_FILE, load_value_head
-from forethought.training.ppo_losses import value_loss
-from forethought.training.samples import Old
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.ppo.losses import value_loss
+from forethought.algorithms.ppo.samples import Old
+from forethought.generation.huggingface import VALUE_HEAD_FILE, load_value_head
+from forethought.models.actor_critic import Scores, ValueHead
 
 WIDTH = 6
 HIDDEN = torch.randn(5, WIDTH, generator=torch.Generator().manual_seed(3))

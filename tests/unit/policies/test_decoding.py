@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from forethought.policies.actor_critic import ActorCritic
-from forethought.policies.batching import Example, build_batch
-from forethought.policies.contract import GenerationRequest, GenerationResult
-from forethought.policies.decoding import DecodeLoop
-from forethought.policies.drawing import draw_tokens
-from forethought.policies.encoding import Encoder
+from forethought.generation.contract import GenerationRequest, GenerationResult
+from forethought.generation.decoding import DecodeLoop
+from forethought.generation.sampling import draw_tokens
+from forethought.models.actor_critic import ActorCritic
+from forethought.models.batching import Example, build_batch
+from forethought.models.encoding import Encoder
 from forethought.types import FinishReason, Prompt
 from tests.unit.policies.conftest import MakePrompts
 

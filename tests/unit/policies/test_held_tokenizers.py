@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 import pytest
 from transformers import PreTrainedTokenizerFast
 
-from forethought.policies.action_field import ActionField
-from forethought.policies.detokenise import detokenise
-from forethought.policies.token_bytes import TokenBytes
+from forethought.generation.constrained import ActionField
+from forethought.models.detokenize import detokenise
+from forethought.models.token_bytes import TokenBytes
 from forethought.prompts.answers import parse_answer
 from forethought.types import Completion, FinishReason, ParsedAction
 from tests.unit.policies.test_detokenise import decode, for_each_tokenizer

@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import constants
 
 from forethought.errors import PolicyError
-from forethought.policies.hub import require_source
+from forethought.models.hub import require_source
 
 
 @pytest.fixture

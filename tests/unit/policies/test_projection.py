@@ -22,10 +22,10 @@ from transformers import (
 
 from forethought.losses.cross_entropy import token_mean_cross_entropy
 from forethought.losses.masked_mean import masked_mean
-from forethought.policies.actor_critic import ActorCritic
-from forethought.policies.batching import Example, TokenBatch, build_batch
-from forethought.policies.encoding import Encoder
-from forethought.policies.projection import Projection
+from forethought.models.actor_critic import ActorCritic
+from forethought.models.batching import Example, TokenBatch, build_batch
+from forethought.models.encoding import Encoder
+from forethought.models.projection import Projection
 from forethought.types import Prompt
 
 ROWS = 3

@@ -1,7 +1,7 @@
 """Who is answered next."""
 
-from forethought.policies.contract import GenerationRequest
-from forethought.policies.queue import RequestQueue, room_for
+from forethought.generation.contract import GenerationRequest
+from forethought.generation.queue import RequestQueue, room_for
 from forethought.types import Prompt
 
 

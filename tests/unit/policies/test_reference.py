@@ -7,19 +7,19 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from forethought.config_parts import LoraConfig
+from forethought.configs.parts import LoraConfig
 from forethought.errors import CheckpointError
-from forethought.policies.batching import Example
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.loading import LoadedModel, load_pretrained
-from forethought.policies.lora import add_lora
-from forethought.policies.reference import (
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.batching import Example
+from forethought.models.loading import LoadedModel, load_pretrained
+from forethought.models.lora import add_lora
+from forethought.models.tiny import TinySize, make_tiny
+from forethought.training.reference import (
     REFERENCE_FILE,
     Reference,
     load_reference,
     start_reference,
 )
-from forethought.policies.tiny import TinySize, make_tiny
 from forethought.types import Message
 
 SIZE = TinySize(hidden_size=16, intermediate_size=16, layers=1, heads=2, vision_hidden_size=8)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from forethought.policies import encoding
-from forethought.policies.actor_critic import ActorCritic
-from forethought.policies.encoding import Encoder
+from forethought.models import encoding
+from forethought.models.actor_critic import ActorCritic
+from forethought.models.encoding import Encoder
 from forethought.types import Message
 
 Tiny = tuple[ActorCritic, Encoder]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from forethought.policies.contract import GenerationRequest, GenerationResult
-from forethought.policies.remembering import RememberingPolicy
+from forethought.generation.contract import GenerationRequest, GenerationResult
+from forethought.generation.remembering import RememberingPolicy
 from forethought.types import Completion, FinishReason, Image, Message, Prompt
 
 

@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from forethought.config_q_sft import ActingConfig, SupportConfig
+from forethought.configs.acting import ActingConfig, SupportConfig
 from forethought.errors import PolicyError
-from forethought.policies.actor_critic import ActorCritic
-from forethought.policies.contract import GenerationRequest, GenerationResult, Policy
-from forethought.policies.huggingface import HuggingFacePolicy, load_policy
-from forethought.policies.loading import BEHAVIOUR
-from forethought.policies.reweighted import (
+from forethought.generation.contract import GenerationRequest, GenerationResult, Policy
+from forethought.generation.huggingface import HuggingFacePolicy, load_policy
+from forethought.models.actor_critic import ActorCritic
+from forethought.models.loading import BEHAVIOUR
+from forethought.models.tiny import TinySize, make_tiny
+from forethought.types import Message, Prompt
+from forethought.value_guided.reweighted import (
     LIKELIHOOD,
     Settings,
     Twin,
@@ -22,9 +24,7 @@ from forethought.policies.reweighted import (
     reweighted,
     twin_of,
 )
-from forethought.policies.tiny import TinySize, make_tiny
-from forethought.policies.token_worth import weigh_by_likelihood
-from forethought.types import Message, Prompt
+from forethought.value_guided.token_worth import weigh_by_likelihood
 
 WORDS = ["up", "down", "left", "right", "then", "stop"]
 SMALL = TinySize(hidden_size=32, intermediate_size=64, layers=2, heads=2, vision_hidden_size=16)

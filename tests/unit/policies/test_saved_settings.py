@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from forethought.config_parts import LoraConfig
-from forethought.policies.huggingface import HuggingFacePolicy, load_policy
-from forethought.policies.loading import load_pretrained
-from forethought.policies.lora import add_lora
-from forethought.policies.tiny import make_tiny
+from forethought.configs.parts import LoraConfig
+from forethought.generation.huggingface import HuggingFacePolicy, load_policy
+from forethought.models.loading import load_pretrained
+from forethought.models.lora import add_lora
+from forethought.models.tiny import make_tiny
 
 
 def files(folder: Path) -> dict[str, bytes]:

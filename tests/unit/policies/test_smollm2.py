@@ -8,12 +8,12 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from forethought.cache import CACHE_VARIABLE
 from forethought.cli import examinations
-from forethought.config_parts import LoraConfig
+from forethought.configs.parts import LoraConfig
 from forethought.errors import MissingDependencyError, PolicyError
-from forethought.policies import smollm2
-from forethought.policies.loading import load_pretrained
-from forethought.policies.lora import add_lora, save_weights
-from forethought.policies.smollm2 import converted_folder, folder_of
+from forethought.models import smollm2
+from forethought.models.loading import load_pretrained
+from forethought.models.lora import add_lora, save_weights
+from forethought.models.smollm2 import converted_folder, folder_of
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import resource
 import pytest
 
 from forethought.errors import PolicyError
-from forethought.policies import template_sandbox
-from forethought.policies.chat_template import ChatTemplate
+from forethought.models import template_sandbox
+from forethought.models.chat_template import ChatTemplate
 from forethought.types import Message
 
 PLAIN = "{% for m in messages %}{{ m['role'] + ': ' + m['content'] + '\n' }}{% endfor %}"

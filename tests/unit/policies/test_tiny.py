@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from forethought.environments.registry import make_environment
-from forethought.policies.encoding import Encoder
-from forethought.policies.tiny import make_tiny
+from forethought.models.encoding import Encoder
+from forethought.models.tiny import make_tiny
 
 
 @pytest.mark.parametrize("game", ["NumberLine", "EZPoints", "Points24", "Blackjack"])

@@ -8,8 +8,8 @@ from math import exp
 import pytest
 import torch
 
-from forethought.config_q_sft import ActingConfig, SupportConfig
-from forethought.policies.token_worth import weigh_by_likelihood
+from forethought.configs.acting import ActingConfig, SupportConfig
+from forethought.value_guided.token_worth import weigh_by_likelihood
 
 BEHAVIOUR_P, LIKELIHOOD_P = [0.5, 0.4, 0.1], [0.1, 0.36, 0.1]
 

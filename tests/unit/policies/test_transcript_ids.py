@@ -5,8 +5,8 @@ import pytest
 
 from forethought.environments.contract import Advice, WithDataPolicy
 from forethought.environments.registry import make_environment
-from forethought.policies.encoding import Encoder
-from forethought.policies.tiny import make_tiny
+from forethought.models.encoding import Encoder
+from forethought.models.tiny import make_tiny
 from forethought.prompts.answers import write_answer
 from forethought.prompts.choice import make_prompter
 

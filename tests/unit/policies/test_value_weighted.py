@@ -6,16 +6,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from forethought.config_ilql import ValueActingConfig
+from forethought.configs.acting import ValueActingConfig
 from forethought.errors import PolicyError
-from forethought.policies.actor_critic import ActorCritic
-from forethought.policies.contract import GenerationRequest, GenerationResult, Policy
-from forethought.policies.huggingface import HuggingFacePolicy, load_policy
-from forethought.policies.loading import BEHAVIOUR
-from forethought.policies.reweighted import twin_of
-from forethought.policies.tiny import TinySize, make_tiny
-from forethought.policies.value_heads import HEADS_FILE, ValueModel, load_value_model, new_heads
-from forethought.policies.value_weighted import (
+from forethought.generation.contract import GenerationRequest, GenerationResult, Policy
+from forethought.generation.huggingface import HuggingFacePolicy, load_policy
+from forethought.models.actor_critic import ActorCritic
+from forethought.models.loading import BEHAVIOUR
+from forethought.models.tiny import TinySize, make_tiny
+from forethought.types import Message, Prompt
+from forethought.value_guided.reweighted import twin_of
+from forethought.value_guided.value_heads import HEADS_FILE, ValueModel, load_value_model, new_heads
+from forethought.value_guided.value_weighted import (
     VALUES,
     is_value_weighted,
     load_settings,
@@ -24,7 +25,6 @@ from forethought.policies.value_weighted import (
     save_acting,
     weigh_by_values,
 )
-from forethought.types import Message, Prompt
 
 WORDS = ["up", "down", "left", "right", "then", "stop"]
 SMALL = TinySize(hidden_size=32, intermediate_size=64, layers=2, heads=2, vision_hidden_size=16)

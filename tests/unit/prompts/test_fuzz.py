@@ -14,7 +14,7 @@ from typing import TypeVar, get_args
 
 import pytest
 
-from forethought.config_parts import AnswerForm
+from forethought.configs.parts import AnswerForm
 from forethought.environments.cards.formula import (
     MAX_CHARACTERS,
     MAX_DIGITS,

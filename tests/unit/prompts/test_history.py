@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forethought.config_parts import PromptConfig
+from forethought.configs.parts import PromptConfig
 from forethought.errors import ConfigError
 from forethought.prompts.choice import find_memory
 from forethought.prompts.contract import Past

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import Advice
 from forethought.prompts.answers import parse_answer
 from forethought.prompts.history import behind, with_history

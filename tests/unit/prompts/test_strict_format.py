@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forethought.config_parts import AnswerFormat
+from forethought.configs.parts import AnswerFormat
 from forethought.environments import make_environment
 from forethought.prompts.answers import write_answer
 from forethought.prompts.bare import BarePrompter

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError
 from forethought.prompts.contract import Past
 from forethought.prompts.wanted import tell_levels

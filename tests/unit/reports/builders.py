@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from forethought.config import PPOConfig, SFTConfig
-from forethought.config_file import AnyConfig, dump_config
-from forethought.config_parts import RolloutConfig
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.configs.file import AnyConfig, dump_config
+from forethought.configs.parts import RolloutConfig
 from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange
 from forethought.evaluation.statistics import Interval
 from forethought.rollouts.store import write_shard

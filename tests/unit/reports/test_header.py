@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from forethought.algorithms.dpo.config import DPOConfig
 from forethought.cli.judging import Evaluate
 from forethought.cli.settings import read_settings
-from forethought.config_dpo import DPOConfig
-from forethought.config_file import AnyConfig
-from forethought.config_parts import RolloutConfig
+from forethought.configs.file import AnyConfig
+from forethought.configs.parts import RolloutConfig
 from forethought.reports.header import header_section, page_title, setup_section
 from forethought.reports.inputs import read_run
 from tests.unit.reports.builders import PPO, SFT, Page, evaluation, make_run

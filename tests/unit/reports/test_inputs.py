@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from forethought.config_parts import EnvironmentConfig
+from forethought.configs.parts import EnvironmentConfig
 from forethought.errors import ForethoughtError, RunFolderError, StorageError
 from forethought.reports.inputs import read_run
 from tests.unit.reports.builders import PPO, SFT, evaluation, lost, make_run, unfinished, won

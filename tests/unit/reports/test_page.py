@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from forethought.config_parts import EnvironmentConfig
+from forethought.configs.parts import EnvironmentConfig
 from forethought.errors import RunFolderError, StorageError
 from forethought.reports import write_report
 from forethought.types import Measure, Trajectory

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forethought.config_dpo import DPOConfig
+from forethought.algorithms.dpo.config import DPOConfig
 from forethought.reports import write_report
 from forethought.reports.histograms import action_probability, odds_of
 from forethought.reports.preferences import MOST_PAIRS, names_its_action

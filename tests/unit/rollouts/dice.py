@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from forethought.environments.contract import Advice
-from forethought.policies.contract import GenerationRequest, GenerationResult
+from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.prompts.answers import write_answer
 from forethought.types import Completion, FinishReason, Message, Prompt
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from forethought.config_parts import AnswerForm, EnvironmentConfig, PromptConfig
-from forethought.policies.contract import GenerationResult
+from forethought.configs.parts import AnswerForm, EnvironmentConfig, PromptConfig
+from forethought.generation.contract import GenerationResult
 from forethought.rollouts.collector import AnswerSettings, Collector, OnInvalid
 from forethought.rollouts.corrections import corrected
 from forethought.rollouts.scripted import play

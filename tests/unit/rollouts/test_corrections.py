@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from forethought.config import SFTConfig
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError
 from forethought.prompts.answers import write_answer
 from forethought.prompts.plain import PlainPrompter

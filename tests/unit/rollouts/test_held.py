@@ -3,7 +3,7 @@
 import pytest
 
 from forethought.environments.vector import InProcessRunner
-from forethought.policies.contract import GenerationRequest
+from forethought.generation.contract import GenerationRequest
 from forethought.prompts.plain import PlainPrompter
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.seeding import Split

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.vector import InProcessRunner
 from forethought.errors import EnvironmentUnusableError
 from forethought.prompts.plain import PlainPrompter

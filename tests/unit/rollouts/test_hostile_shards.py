@@ -15,19 +15,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from forethought.config import SFTConfig
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.sft.stored_steps import stored_steps
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.data.description import describe
 from forethought.data.validation import validate
 from forethought.errors import StorageError
+from forethought.offline.dataset import stored, stored_earned
+from forethought.offline.stored_data import require_learnable
 from forethought.rollouts import rows, store
 from forethought.rollouts.shard_files import write_seal
 from forethought.rollouts.soundness import MAY_BE_NULL
 from forethought.rollouts.store import read_earned, read_shard, read_shards, write_shard
 from forethought.rollouts.world import open_world
-from forethought.training.offline import stored, stored_earned
-from forethought.training.stored_data import require_learnable
-from forethought.training.stored_steps import stored_steps
 from forethought.types import Measure, Message, Prompt, Span, Trajectory
 from tests.unit.data.builders import make_step, make_trajectory, with_first_step
 

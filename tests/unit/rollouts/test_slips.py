@@ -5,8 +5,8 @@ from itertools import islice
 
 import pytest
 
-from forethought.config import SFTConfig
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import Advice
 from forethought.errors import ConfigError
 from forethought.prompts.plain import PlainPrompter

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import ClassVar
 
-from forethought.config_parts import EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.vector import InProcessRunner
 from forethought.prompts.history import HistoryPrompter
 from forethought.prompts.plain import PlainPrompter

@@ -9,7 +9,7 @@ import pytest
 from forethought.environments import make_environment
 from forethought.environments.slots import Act, Replay, Reply, Restart, SlotHost
 from forethought.environments.vector import InProcessRunner, Runner, SubprocessRunner
-from forethought.policies.contract import GenerationRequest, GenerationResult
+from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.prompts.choice import make_prompter
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.corrections import corrected

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from forethought.errors import PolicyError
-from forethought.policies.contract import GenerationRequest, GenerationResult
+from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.types import Completion, FinishReason, Message, Prompt
 
 

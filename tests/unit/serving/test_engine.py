@@ -4,8 +4,8 @@ from collections.abc import Generator
 
 import pytest
 
+from forethought.chat.protocol import ChatAnswer, ChatRequest
 from forethought.errors import PolicyError
-from forethought.policies.chat_protocol import ChatAnswer, ChatRequest
 from forethought.serving.engine import Engine, StoppedError
 from forethought.types import FinishReason, Message
 from tests.unit.serving.policy import EchoPolicy, at_most_ten_tokens

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from forethought.config_api import ApiConfig
-from forethought.policies.api import ApiPolicy
-from forethought.policies.api_http import Endpoint
-from forethought.policies.contract import GenerationRequest, Policy
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.tiny import TinySize, make_tiny
+from forethought.chat.http import Endpoint
+from forethought.chat.policy import ApiPolicy
+from forethought.configs.api import ApiConfig
+from forethought.generation.contract import GenerationRequest, Policy
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.tiny import TinySize, make_tiny
 from forethought.serving.admission import Limits
 from forethought.serving.engine import Engine
 from forethought.serving.server import serving

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 
-from forethought.policies.chat_messages import ProtocolError, write_messages
-from forethought.policies.chat_protocol import ChatRequest, read_answer
+from forethought.chat.messages import ProtocolError, write_messages
+from forethought.chat.protocol import ChatRequest, read_answer
 from forethought.serving import admission
 from forethought.serving.engine import Engine
 from forethought.serving.server import serving

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from forethought.config_file import AnyConfig, dump_config
+from forethought.configs.file import AnyConfig, dump_config
 from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange
 from forethought.evaluation.statistics import wilson_interval

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from forethought.config import PPOConfig, SFTConfig
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.sft.config import SFTConfig
 from tests.unit.studies.builders import PPO, SFT, STUDY, make_plan
 
 

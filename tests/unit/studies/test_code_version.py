@@ -67,10 +67,11 @@ def reword(package: Path, change: Rewording) -> None:
     [
         pytest.param(Rewording("losses/policy.py", "1 - clip", "1 + clip"), id="loss"),
         pytest.param(
-            Rewording("config.py", "gamma: float = 0.9", "gamma: float = 0.8"), id="default"
+            Rewording("algorithms/ppo/config.py", "gamma: float = 0.9", "gamma: float = 0.8"),
+            id="default",
         ),
         pytest.param(
-            Rewording("config_q_sft.py", "gamma: float = 1.0", "gamma: float = 0.9"),
+            Rewording("algorithms/q_sft/config.py", "gamma: float = 1.0", "gamma: float = 0.9"),
             id="default of another algorithm",
         ),
         pytest.param(
@@ -95,7 +96,7 @@ def test_a_file_that_is_new_gone_or_renamed_counts(package: Path) -> None:
     versions.append(code_version(package))
     (package / "losses/other.py").unlink()
     versions.append(code_version(package))
-    (package / "config_new.py").write_text("x = 1", encoding="utf-8")
+    (package / "configs/new.py").write_text("x = 1", encoding="utf-8")
     versions.append(code_version(package))
     assert len(set(versions)) == 5
 
@@ -104,7 +105,7 @@ def test_a_file_that_is_new_gone_or_renamed_counts(package: Path) -> None:
     "change",
     [
         pytest.param(
-            Rewording("config.py", "Discount per environment step.", "Discount."),
+            Rewording("algorithms/ppo/config.py", "Discount per environment step.", "Discount."),
             id="a field's words",
         ),
         pytest.param(

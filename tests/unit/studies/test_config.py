@@ -2,7 +2,7 @@
 
 import pytest
 
-from forethought.config_file import Setting
+from forethought.configs.file import Setting
 from forethought.errors import ConfigError
 from forethought.studies.config import JudgingConfig, load_study
 from tests.unit.studies.builders import STUDY, make_plan, write_files

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 import torch
 
-from forethought.config_parts import (
+from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,
     OptimizerConfig,
     PromptConfig,
 )
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.tiny import TinySize, make_tiny
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.tiny import TinySize, make_tiny
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World, open_world
 from tests.unit.training.crossing import MOVES, straight_on

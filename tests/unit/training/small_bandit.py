@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from forethought.config_parts import EnvironmentConfig, PromptConfig
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.tiny import TinySize, make_tiny
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.tiny import TinySize, make_tiny
 from forethought.rollouts.scripted import expert_answer, play, random_answer
 from forethought.rollouts.world import open_world
 from forethought.targets.pairs import Compared, Pair, candidates_of, make_pairs

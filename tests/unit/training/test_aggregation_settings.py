@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from forethought.config import PPOConfig
+from forethought.algorithms.ppo.config import PPOConfig
 from forethought.errors import ConfigError
 
 

@@ -9,13 +9,13 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from forethought.config import PPOConfig, RolloutConfig
-from forethought.config_parts import ComputeConfig
+from forethought.algorithms.ppo import train as ppo
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.ppo.reference_kl import penalised
+from forethought.algorithms.ppo.samples import Sample
+from forethought.algorithms.ppo.updates import Statistics
+from forethought.configs.parts import ComputeConfig, RolloutConfig
 from forethought.errors import ConfigError
-from forethought.training import ppo
-from forethought.training.anchor import penalised
-from forethought.training.ppo_updates import Statistics
-from forethought.training.samples import Sample
 from tests.unit.targets.builders import Did, trajectory
 from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 

@@ -8,17 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from forethought.cli.plan import make_plan
-from forethought.config_archer import ArcherConfig
-from forethought.config_file import dump_config, load_any_config
-from forethought.config_parts import PromptConfig
-from forethought.errors import ConfigError
-from forethought.policies.huggingface import load_policy
-from forethought.policies.value_heads import HEADS_FILE
-from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import World
-from forethought.runs.metrics import read_metrics
-from forethought.training.archer import (
+from forethought.algorithms.archer.config import ArcherConfig
+from forethought.algorithms.archer.models import CRITIC, ArcherModels
+from forethought.algorithms.archer.train import (
     LOSSES,
     Learner,
     actor_loss,
@@ -28,11 +20,19 @@ from forethought.training.archer import (
     train_archer,
     weigh,
 )
-from forethought.training.archer_models import CRITIC, ArcherModels
-from forethought.training.episodes import Episode, lay_out, scatter_actions
-from forethought.training.imitation import imitate
-from forethought.training.offline import load_episodes
-from forethought.training.utterances import mark_answers
+from forethought.algorithms.archer.utterances import mark_answers
+from forethought.cli.plan import make_plan
+from forethought.configs.file import dump_config, load_any_config
+from forethought.configs.parts import PromptConfig
+from forethought.errors import ConfigError
+from forethought.generation.huggingface import load_policy
+from forethought.offline.dataset import load_episodes
+from forethought.offline.episodes import Episode, lay_out, scatter_actions
+from forethought.rollouts.store import write_shard
+from forethought.rollouts.world import World
+from forethought.runs.metrics import read_metrics
+from forethought.training.behavior_cloning import imitate
+from forethought.value_guided.value_heads import HEADS_FILE
 from tests.unit.training.crossing import cut_after, straight_on
 from tests.unit.training.offline_runs import (
     OneProcess,

@@ -10,19 +10,19 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from forethought.algorithms.cnn.config import CNNConfig
+from forethought.algorithms.cnn.frozen import take_tower
+from forethought.algorithms.cnn.network import CNNPolicy, Shape, load_cnn, make_cnn
+from forethought.algorithms.cnn.train import make_policy, train_cnn
 from forethought.cli.judging import Evaluate, judge
-from forethought.config_cnn import CNNConfig
-from forethought.config_file import dump_config, load_any_config
-from forethought.config_parts import ComputeConfig, EnvironmentConfig, RolloutConfig
+from forethought.configs.file import dump_config, load_any_config
+from forethought.configs.parts import ComputeConfig, EnvironmentConfig, RolloutConfig
 from forethought.errors import ConfigError, PolicyError
 from forethought.evaluation.evaluate import EvaluationSettings
-from forethought.policies.cnn import CNNPolicy, Shape, load_cnn, make_cnn
-from forethought.policies.contract import GenerationRequest
-from forethought.policies.frozen import take_tower
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.tiny import TinySize, make_tiny
+from forethought.generation.contract import GenerationRequest
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.tiny import TinySize, make_tiny
 from forethought.prompts.answers import parse_answer
-from forethought.training.cnn import make_policy, train_cnn
 from forethought.types import Message
 
 CORNERS = EnvironmentConfig("tests.unit.training.corners:Corners")

@@ -7,11 +7,11 @@ from typing import Any, cast
 import pytest
 import torch
 
-from forethought.config import PPOConfig
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.ppo.losses import action_consistency
+from forethought.algorithms.ppo.samples import Old
 from forethought.errors import ConfigError
-from forethought.policies.actor_critic import Scores
-from forethought.training.ppo_losses import action_consistency
-from forethought.training.samples import Old
+from forethought.models.actor_critic import Scores
 
 
 class Tokens:

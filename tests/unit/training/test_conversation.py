@@ -7,19 +7,19 @@ from typing import cast
 import pytest
 import torch
 
-from forethought.config import SFTConfig
-from forethought.config_parts import EnvironmentConfig, PromptConfig
-from forethought.policies.batching import Example
-from forethought.policies.huggingface import HuggingFacePolicy, load_policy
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.sft.train import rows_in_a_batch, train_sft
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
+from forethought.generation.huggingface import HuggingFacePolicy, load_policy
+from forethought.models.batching import Example
+from forethought.offline.conversation import Row, lay_out_rows, mark_replies, to_rows
+from forethought.offline.packing import PackedExample, Packer
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import open_world
 from forethought.runs.metrics import read_metrics
-from forethought.training.conversation import Row, lay_out_rows, mark_replies, to_rows
-from forethought.training.imitation import Replies, imitate
-from forethought.training.packing import PackedExample, Packer
+from forethought.training.behavior_cloning import Replies, imitate
 from forethought.training.run import Run
-from forethought.training.sft import rows_in_a_batch, train_sft
 from forethought.types import Message
 from tests.unit.training.offline_runs import OneProcess
 

@@ -13,32 +13,32 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from forethought.config_dpo import DPOConfig, Objective
-from forethought.config_file import dump_config, load_any_config
-from forethought.config_parts import (
+from forethought.algorithms.dpo.config import DPOConfig, Objective
+from forethought.algorithms.dpo.samples import PairTokens
+from forethought.algorithms.dpo.scoring import Learner, ask_reference
+from forethought.algorithms.dpo.train import consistency_of, draw, train_dpo
+from forethought.configs.file import dump_config, load_any_config
+from forethought.configs.parts import (
     ComputeConfig,
     OptimizerConfig,
     PromptConfig,
     RolloutConfig,
 )
 from forethought.errors import ConfigError
+from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.losses.preference.answers import Answers
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.loading import load_pretrained
-from forethought.policies.reference import (
-    ANCHOR_FILE,
-    REFERENCE_FILE,
-    copy_of_trained,
-    start_reference,
-)
+from forethought.models.loading import load_pretrained
 from forethought.rollouts.scripted import expert_answer, play, random_answer
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import open_world
 from forethought.runs.metrics import read_metrics
 from forethought.targets.pairs import Pair
-from forethought.training.dpo import consistency_of, draw, train_dpo
-from forethought.training.pair_samples import PairTokens
-from forethought.training.pair_scoring import Learner, ask_reference
+from forethought.training.reference import (
+    ANCHOR_FILE,
+    REFERENCE_FILE,
+    copy_of_trained,
+    start_reference,
+)
 from forethought.training.run import Run
 from tests.unit.training.small_bandit import WORLD, pairs_in_play, save_small_model
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 import torch
 
-from forethought.config_q_sft import QSFTConfig
-from forethought.policies.huggingface import load_policy
-from forethought.policies.reweighted import Settings, twin_of
+from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.algorithms.q_sft.models import Learner, QSFTModels
+from forethought.algorithms.q_sft.residual import least_squares, raise_dummy
+from forethought.algorithms.q_sft.train import begin
+from forethought.generation.huggingface import load_policy
+from forethought.offline.dataset import load_offline
+from forethought.offline.episodes import lay_out
 from forethought.rollouts.world import World
-from forethought.training.dummy import least_squares, raise_dummy
-from forethought.training.episodes import lay_out
-from forethought.training.offline import load_offline
-from forethought.training.q_sft import begin
-from forethought.training.q_sft_models import Learner, QSFTModels
+from forethought.value_guided.reweighted import Settings, twin_of
 from tests.unit.training.offline_runs import OneProcess
 
 

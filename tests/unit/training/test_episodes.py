@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from forethought.config_parts import EnvironmentConfig
+from forethought.configs.parts import EnvironmentConfig
 from forethought.errors import PromptTooLongError
-from forethought.policies.batching import Example
-from forethought.policies.huggingface import HuggingFacePolicy, load_policy
-from forethought.policies.limits import Limits
-from forethought.rollouts.scripted import expert_answer, play
-from forethought.rollouts.world import World, open_world
-from forethought.targets.reward_map import RewardMap, StepMaps
-from forethought.training.conversation import to_rows
-from forethought.training.episodes import (
+from forethought.generation.huggingface import HuggingFacePolicy, load_policy
+from forethought.models.batching import Example
+from forethought.models.limits import Limits
+from forethought.offline.admissible import AnswerTrie
+from forethought.offline.conversation import to_rows
+from forethought.offline.episodes import (
     Episode,
     Row,
     choices_of,
@@ -28,9 +26,11 @@ from forethought.training.episodes import (
     to_episode,
     transitions,
 )
-from forethought.training.examples import to_example
-from forethought.training.legal import AnswerTrie
-from forethought.training.packing import Packer
+from forethought.offline.examples import to_example
+from forethought.offline.packing import Packer
+from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.world import World, open_world
+from forethought.targets.reward_map import RewardMap, StepMaps
 from forethought.types import EnvironmentFailure, Message, Prompt, Trajectory
 from tests.unit.training.conftest import ACTION_ONLY
 from tests.unit.training.crossing import cut_after, straight_on

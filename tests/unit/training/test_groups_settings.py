@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from forethought.config import PPOConfig
+from forethought.algorithms.ppo.config import PPOConfig
 from forethought.errors import ConfigError
 
 

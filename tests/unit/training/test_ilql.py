@@ -8,22 +8,23 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from forethought.algorithms.ilql.config import ILQLConfig
+from forethought.algorithms.ilql.models import ILQLModels
+from forethought.algorithms.ilql.train import Learner, judge, known_actions, train_ilql
 from forethought.cli.plan import make_plan
-from forethought.config_file import dump_config, load_any_config
-from forethought.config_ilql import ILQLConfig, ValueActingConfig
-from forethought.config_parts import PromptConfig
+from forethought.configs.acting import ValueActingConfig
+from forethought.configs.file import dump_config, load_any_config
+from forethought.configs.parts import PromptConfig
 from forethought.errors import ConfigError
-from forethought.policies.huggingface import load_policy
-from forethought.policies.value_heads import HEADS_FILE, ValueModel
-from forethought.policies.value_weighted import load_value_weighted
+from forethought.generation.huggingface import load_policy
+from forethought.offline.dataset import load_episodes
+from forethought.offline.episodes import Episode, lay_out, scatter_actions
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World
 from forethought.runs.metrics import read_metrics
-from forethought.training.episodes import Episode, lay_out, scatter_actions
-from forethought.training.ilql import Learner, judge, known_actions, train_ilql
-from forethought.training.ilql_models import ILQLModels
-from forethought.training.offline import load_episodes
 from forethought.training.run import Run
+from forethought.value_guided.value_heads import HEADS_FILE, ValueModel
+from forethought.value_guided.value_weighted import load_value_weighted
 from tests.unit.training.crossing import cut_after, straight_on
 from tests.unit.training.offline_runs import (
     OneProcess,

@@ -7,15 +7,15 @@ from typing import Any, cast
 import pytest
 import torch
 
-from forethought.config import PPOConfig
-from forethought.config_parts import RolloutConfig
-from forethought.policies.actor_critic import ValueHead
-from forethought.policies.huggingface import HuggingFacePolicy
+from forethought.algorithms.ppo.advantages import judge_by_episodes, rescale_critic
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.ppo.samples import Sample
+from forethought.algorithms.ppo.train import collect
+from forethought.configs.parts import RolloutConfig
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.actor_critic import ValueHead
 from forethought.rollouts.collector import Collected
-from forethought.training.judging import judge_by_episodes, rescale_critic
-from forethought.training.ppo import collect
 from forethought.training.run import Run
-from forethought.training.samples import Sample
 from forethought.types import EnvironmentFailure, Trajectory
 from tests.unit.targets.builders import Did, trajectory
 

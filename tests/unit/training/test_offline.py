@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from forethought.config_q_sft import QSFTConfig
+from forethought.algorithms.q_sft.config import QSFTConfig
 from forethought.errors import ConfigError
-from forethought.policies.huggingface import load_policy
+from forethought.generation.huggingface import load_policy
+from forethought.offline.dataset import load_episodes, load_offline
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World
-from forethought.training.offline import load_episodes, load_offline
 from forethought.types import EnvironmentFailure
 from tests.unit.training.crossing import straight_on
 

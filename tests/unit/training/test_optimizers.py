@@ -10,7 +10,7 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from forethought.config_parts import OptimizerConfig
+from forethought.configs.parts import OptimizerConfig
 from forethought.runs.metrics import MetricsPosition
 from forethought.training.optim import Updater, is_for_muon
 from forethought.training.state import Progress, load_optimizer, random_states, save_state

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from forethought.policies.batching import Example, build_batch
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.tiny import make_tiny
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.batching import Example, build_batch
+from forethought.models.tiny import make_tiny
+from forethought.offline.packing import Packer
 from forethought.rollouts.pictures import PictureDecoder
-from forethought.training.packing import Packer
 from forethought.types import Image, Message
 from tests.unit.training.conftest import SMALL
 

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 import torch
 
-from forethought.losses.preference.dpo import dpo_loss
-from forethought.policies.batching import Example, build_batch
-from forethought.policies.huggingface import HuggingFacePolicy
-from forethought.policies.loading import load_pretrained
-from forethought.targets.pairs import Compared, Pair
-from forethought.training.pair_samples import (
+from forethought.algorithms.dpo.samples import (
     PairSample,
     answers_of,
     lay_out_pairs,
     plan_pairs,
     to_pair_sample,
 )
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.losses.preference.dpo import dpo_loss
+from forethought.models.batching import Example, build_batch
+from forethought.models.loading import load_pretrained
+from forethought.targets.pairs import Compared, Pair
 from tests.unit.training.small_bandit import pairs_in_play, save_small_model
 
 

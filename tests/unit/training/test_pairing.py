@@ -6,21 +6,21 @@ from typing import Any, Literal
 
 import pytest
 
-from forethought.config_dpo import DPOConfig, Pairing
-from forethought.config_parts import EnvironmentConfig, PromptConfig, RolloutConfig
-from forethought.environments.vector import InProcessRunner
-from forethought.errors import ConfigError, StorageError
-from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import World, open_world
-from forethought.runs.pairs import read_pairs, write_pairs
-from forethought.targets.preference import trajectory_scores
-from forethought.training.pairing import (
+from forethought.algorithms.dpo.config import DPOConfig, Pairing
+from forethought.algorithms.dpo.pairing import (
     Gathered,
     gather,
     make_collectors,
     places,
     stored_pairs,
 )
+from forethought.configs.parts import EnvironmentConfig, PromptConfig, RolloutConfig
+from forethought.environments.vector import InProcessRunner
+from forethought.errors import ConfigError, StorageError
+from forethought.rollouts.store import write_shard
+from forethought.rollouts.world import World, open_world
+from forethought.runs.pairs import read_pairs, write_pairs
+from forethought.targets.preference import trajectory_scores
 from forethought.types import Trajectory
 from tests.unit.rollouts.dice import Dice
 from tests.unit.training.stairs import TOP, Stairs

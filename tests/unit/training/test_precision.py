@@ -11,9 +11,9 @@ from accelerate.state import AcceleratorState
 from torch import Tensor
 from torch.backends import cuda
 
+from forethought.generation.huggingface import HuggingFacePolicy, load_policy
 from forethought.losses.cross_entropy import token_mean_cross_entropy
-from forethought.policies.batching import Example, build_batch
-from forethought.policies.huggingface import HuggingFacePolicy, load_policy
+from forethought.models.batching import Example, build_batch
 from forethought.training.precision import autocast
 from forethought.types import Message
 

@@ -10,23 +10,24 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from forethought.config_file import dump_config, load_any_config
-from forethought.config_parts import PromptConfig
-from forethought.config_q_sft import ActingConfig, QSFTConfig, SupportConfig
+from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.algorithms.q_sft.models import Learner, QSFTModels
+from forethought.algorithms.q_sft.targets import judge, read_returns
+from forethought.algorithms.q_sft.train import plan_stages, train_q_sft
+from forethought.configs.acting import ActingConfig, SupportConfig
+from forethought.configs.file import dump_config, load_any_config
+from forethought.configs.parts import PromptConfig
 from forethought.errors import ConfigError
-from forethought.policies.batching import Example
-from forethought.policies.huggingface import HuggingFacePolicy, load_policy
-from forethought.policies.reweighted import Settings, load_reweighted
+from forethought.generation.huggingface import HuggingFacePolicy, load_policy
+from forethought.models.batching import Example
+from forethought.offline.dataset import OfflineData, load_offline
+from forethought.offline.episodes import Episode, lay_out, scatter_actions
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World
 from forethought.runs.metrics import read_metrics
 from forethought.targets.reward_map import RewardMap, StepMaps, write_reward_map
-from forethought.training.episodes import Episode, lay_out, scatter_actions
-from forethought.training.offline import OfflineData, load_offline
-from forethought.training.q_sft import plan_stages, train_q_sft
-from forethought.training.q_sft_models import Learner, QSFTModels
-from forethought.training.q_sft_targets import judge, read_returns
 from forethought.types import Prompt
+from forethought.value_guided.reweighted import Settings, load_reweighted
 from tests.unit.training.crossing import cut_after, straight_on
 from tests.unit.training.offline_runs import (
     OneProcess,

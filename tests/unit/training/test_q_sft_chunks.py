@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from forethought.config_q_sft import QSFTConfig
-from forethought.policies.huggingface import load_policy
-from forethought.policies.reweighted import Settings
+from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.algorithms.q_sft.models import Learner, QSFTModels
+from forethought.algorithms.q_sft.targets import judge
+from forethought.algorithms.q_sft.train import learn_values
+from forethought.generation.huggingface import load_policy
+from forethought.offline.dataset import load_offline
+from forethought.offline.episodes import lay_out
 from forethought.rollouts.world import World
-from forethought.training.episodes import lay_out
-from forethought.training.offline import load_offline
-from forethought.training.q_sft import learn_values
-from forethought.training.q_sft_models import Learner, QSFTModels
-from forethought.training.q_sft_targets import judge
+from forethought.value_guided.reweighted import Settings
 from tests.unit.training.offline_runs import OneProcess
 from tests.unit.training.test_q_sft import (
     q_sft_config,  # noqa: F401  # pyright: ignore[reportUnusedImport]

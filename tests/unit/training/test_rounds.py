@@ -8,14 +8,14 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from forethought.config import PPOConfig
-from forethought.config_dpo import DPOConfig
-from forethought.config_parts import ComputeConfig, OptimizerConfig, RolloutConfig
+from forethought.algorithms.dpo.config import DPOConfig
+from forethought.algorithms.dpo.train import stretch_of, train_dpo
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.ppo.train import train_ppo
+from forethought.configs.parts import ComputeConfig, OptimizerConfig, RolloutConfig
 from forethought.rollouts.store import read_shard
 from forethought.runs.metrics import read_metrics
-from forethought.training.dpo import stretch_of, train_dpo
 from forethought.training.optim import Stretch
-from forethought.training.ppo import train_ppo
 from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 
 FOUR = RolloutConfig(

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any, cast
 
-from forethought.config import SFTConfig
+from forethought.algorithms.sft.config import SFTConfig
 from forethought.environments.contract import Advice
-from forethought.policies.tiny import train_tokenizer
+from forethought.models.tiny import train_tokenizer
 from forethought.prompts.answers import write_answer
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World

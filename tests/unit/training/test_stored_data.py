@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from forethought.config import PPOConfig, SFTConfig
-from forethought.config_parts import EnvironmentConfig, PromptConfig
-from forethought.config_q_sft import QSFTConfig
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.sft.train import train_sft
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError
+from forethought.offline.stored_data import require_learnable, unlike
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World, open_world
-from forethought.training.sft import train_sft
-from forethought.training.stored_data import require_learnable, unlike
 
 NUMBER_LINE = EnvironmentConfig("NumberLine")
 

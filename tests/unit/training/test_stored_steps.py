@@ -6,19 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from forethought.config import SFTConfig
-from forethought.config_parts import ComputeConfig, EnvironmentConfig, OptimizerConfig, PromptConfig
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.sft.stored_steps import stored_steps
+from forethought.algorithms.sft.train import train_sft
+from forethought.configs.parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    OptimizerConfig,
+    PromptConfig,
+)
 from forethought.environments.contract import Advice
 from forethought.errors import ConfigError
 from forethought.evaluation.evaluate import EvaluationSettings, play_policy
-from forethought.policies.huggingface import load_policy
+from forethought.generation.huggingface import load_policy
 from forethought.prompts.answers import write_answer
 from forethought.rollouts.scripted import play
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World, open_world
 from forethought.runs.sources import model_source
-from forethought.training.sft import train_sft
-from forethought.training.stored_steps import stored_steps
 from forethought.types import Observation, Trajectory
 from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 from tests.unit.training.crossing import Crossing, straight_on

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from forethought.config_parts import EnvironmentConfig
-from forethought.policies.huggingface import load_policy
+from forethought.algorithms.archer.utterances import answer_targets, mark_answers
+from forethought.configs.parts import EnvironmentConfig
+from forethought.generation.huggingface import load_policy
+from forethought.offline.episodes import Episode, lay_out, to_episode
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.world import World, open_world
-from forethought.training.episodes import Episode, lay_out, to_episode
-from forethought.training.utterances import answer_targets, mark_answers
 from tests.unit.training.conftest import ACTION_ONLY
 from tests.unit.training.crossing import cut_after, straight_on
 

@@ -6,7 +6,7 @@ import random
 import chess
 
 from forethought.environments.chess.notation import Board, write_position
-from forethought.policies.tiny import train_tokenizer
+from forethought.models.tiny import train_tokenizer
 
 
 def positions() -> list[chess.Board]:

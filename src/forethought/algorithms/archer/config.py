@@ -1,0 +1,101 @@
+"""Settings of offline learning with a critic of whole answers: `forethought train archer`."""
+
+import math
+from dataclasses import dataclass, field
+
+from forethought.configs.parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    LoraConfig,
+    OptimizerConfig,
+    PromptConfig,
+    require,
+)
+
+
+@dataclass(frozen=True)
+class ArcherConfig:
+    """Offline ArCHer (Zhou et al. 2024): implicit Q-learning of whole answers, and a policy that
+    imitates the data's answers weighted by their advantages.
+
+    "Code" is the published code of the paper's offline experiments, on 20 Questions.
+    """
+
+    model: str = "tiny"
+    """Where the policy starts: "tiny" (made from nothing), a run folder, a folder of
+    `save_pretrained`, or a hub id. The critic starts from it as the first phase leaves it."""
+
+    data: str = "data/trajectories"
+    """A file or folder of trajectories (`forethought collect`)."""
+
+    output: str = "runs/archer"
+    """The run folder."""
+
+    seed: int = 0
+    """Of initial weights, heads and shuffling."""
+
+    behaviour_epochs: float = 1.0
+    """Passes over the data in the first phase, imitation; may be a fraction. 0: the model
+    imitates these data already, as a run of `train sft` on them does."""
+
+    critic_epochs: float = 1.0
+    """Passes over the data in the second phase: what answers are worth."""
+
+    actor_epochs: float = 1.0
+    """Passes over the data in the third phase: imitation by advantage."""
+
+    batch_size: int = 32
+    """Episodes per optimiser step, over all processes."""
+
+    gamma: float = 0.99
+    """Discount per environment step. Code: 0.99."""
+
+    expectile: float = 0.9
+    """τ of V: 0.5 is the mean of what the data's answers are worth, towards 1 the best of them.
+    Code: 0.9."""
+
+    beta: float = 1.0
+    """β of the weights exp(β A), per unit of return: 0 imitates all answers alike, more trusts
+    the critic more. Code: 1, with returns from -20 to 0."""
+
+    weight_cap: float = 20.0
+    """No weight is above this. AWR: 20; code: no cap."""
+
+    target_rate: float = 0.05
+    """α of θ̄ ← (1 - α) θ̄ + α θ, of the slow Q heads after every step. Code: 0.05."""
+
+    head_learning_rate: float = 1e-3
+    """Highest rate of the heads, which start from nothing; decays as the model's own does."""
+
+    checkpoint_every: int = 200
+    """Optimiser steps between checkpoints; the two newest are kept."""
+
+    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    prompt: PromptConfig = field(default_factory=PromptConfig)
+    lora: LoraConfig = field(default_factory=LoraConfig)
+    optimizer: OptimizerConfig = field(
+        default_factory=lambda: OptimizerConfig(
+            learning_rate=1e-3, final_learning_rate=1e-5, warmup_steps=20, epsilon=1e-8
+        )
+    )
+    """Of every phase; each has a schedule of its own."""
+    compute: ComputeConfig = field(default_factory=ComputeConfig)
+
+    def __post_init__(self) -> None:
+        require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
+        every = self.checkpoint_every
+        require(every >= 1, "checkpoint_every", every, "1 or more")
+        require(self.behaviour_epochs >= 0, "behaviour_epochs", self.behaviour_epochs, "0 or more")
+        require(self.critic_epochs > 0, "critic_epochs", self.critic_epochs, "above 0")
+        require(self.actor_epochs > 0, "actor_epochs", self.actor_epochs, "above 0")
+        require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
+        require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
+        require(0 < self.expectile < 1, "expectile", self.expectile, "between 0 and 1")
+        require(0 <= self.beta < math.inf, "beta", self.beta, "0 or more")
+        require(1 <= self.weight_cap < math.inf, "weight_cap", self.weight_cap, "1 or more")
+        rate = self.target_rate
+        require(0 < rate <= 1, "target_rate", rate, "above 0, at most 1")
+        rate = self.head_learning_rate
+        require(0 < rate <= 0.1, "head_learning_rate", rate, "above 0, at most 0.1")
+        levels = self.prompt.return_levels
+        require(levels == 0, "prompt.return_levels", levels, "0: values need no wanted return")

@@ -1,0 +1,1 @@
+"""The baseline without words: PPO of a small network."""

@@ -1,0 +1,1 @@
+"""Preference optimization, step by step."""

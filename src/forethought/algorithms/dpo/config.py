@@ -1,0 +1,250 @@
+"""Settings of step-wise preference optimisation: `forethought train dpo`."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from forethought.configs.parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    LoraConfig,
+    OptimizerConfig,
+    PromptConfig,
+    RolloutConfig,
+    require,
+)
+
+Objective = Literal["dpo", "constant_action", "apw", "ipo", "rdpo", "rpo", "hinge", "kto", "simpo"]
+Pairing = Literal["trajectory", "matched", "branch", "mcts"]
+OF_WHOLE_EPISODES: tuple[Pairing, ...] = ("trajectory", "matched")
+"""Pairings that need no other steps than those of episodes played from their beginning."""
+_OF_THOUGHTS = ("constant_action", "apw")
+"""Objectives that train thoughts alone."""
+
+
+@dataclass(frozen=True)
+class DPOConfig:
+    """Step-wise preference optimisation of thoughts and actions, online (InteractiveCOT)."""
+
+    model: str = "runs/sft"
+    """Where to start: a run folder (its newest checkpoint), a folder of `save_pretrained`,
+    a hub id, or "tiny" (made from nothing). It is the reference, too."""
+
+    output: str = "runs/dpo"
+    """The run folder."""
+
+    seed: int = 0
+    """Of episodes, answers, choice of states and shuffling."""
+
+    data: str | None = None
+    """A file or folder of trajectories to take the pairs from, instead of playing; `pairing` is
+    then "trajectory" or "matched", `epochs` passes are one iteration each, and nothing is
+    collected."""
+
+    total_steps: int = 15360
+    """Environment steps in all, those of branches and searches included. Rounds are whole, so the
+    last one may go beyond."""
+
+    objective: Objective = "apw"
+    """What is made of a pair: "dpo" (InteractiveCOT, Eq. 1), "constant_action" (Eq. 4), "apw"
+    (Eq. 6, action probability weighting), or, on whole answers, "ipo", "rdpo", "rpo", "hinge",
+    "kto" (no comparison), "simpo" (no reference)."""
+
+    beta: float = 0.1
+    """Scale of log-ratios, per nat: the larger, the nearer to the reference. simpo: 2 to 10,
+    per nat and token."""
+
+    consistency_coefficient: float = 0.1
+    """κ of Eq. 7 (APC): weight of how far the winner's action has moved, in probability given
+    its thoughts, from the reference's. Paper: 0.1; 0 off, 1 hurts."""
+
+    consistency_reference: Literal["reference", "start"] = "start"
+    """Whose p(a|T) APC holds the policy to: the reference's, which `refresh_every` moves on, or
+    that of the model that the run started from (the paper's "pre-training results"). Without
+    `refresh_every` they are the same."""
+
+    consistency_sides: Literal["chosen", "both"] = "chosen"
+    """Whose actions APC holds: the chosen responses' (Eq. 7), or the rejected ones' as well."""
+
+    weight_gradient: Literal["detached", "full"] = "detached"
+    """apw: whether p(a|T) is a number, or trained, too."""
+
+    weight_normalisation: Literal["sequence", "geometric_mean"] = "sequence"
+    """apw: p(a|T) of the action's whole token sequence, or the geometric mean over its tokens."""
+
+    weighted_reference: Literal["thoughts", "thoughts_and_action"] = "thoughts"
+    """apw: what thoughts are set against: the reference's thoughts (as Eq. 6 prints it), or its
+    thoughts and action (Eq. 8)."""
+
+    label_noise: float = 0.1
+    """rdpo: ε, the share of pairs that are supposed to be the wrong way round."""
+
+    nll_coefficient: float = 0.005
+    """rpo: α, weight of the winner's negative log-likelihood, per nat."""
+
+    target_margin: float = 1.0
+    """simpo: γ, how far apart the mean log-probs are to be, times β."""
+
+    score: Literal["gain", "level", "reward"] = "gain"
+    """What a way to go on is judged by, discounted: 50 · progress gained less invalid actions
+    (Eq. 10), 50 · progress reached (Eq. 10 as printed), or the world's own reward. Where a world
+    measures no progress, the whole goal is met at the end of a success."""
+
+    gamma: float = 0.9
+    """Discount of the score per environment step."""
+
+    pairing: Pairing = "trajectory"
+    """Which responses are compared: those of any two trajectories of the same task at the same
+    step index, each on its own prefix (InteractiveCOT, Eq. 1); those of trajectories that pass the
+    same state at the same step index; responses sampled again in one state and played to the end;
+    or siblings of a search tree."""
+
+    pair_group: Literal["start", "task_type"] = "start"
+    """trajectory: what a task is: one start of the environment (one seed: the same game), or all
+    starts of one task type, as InteractiveCOT sorts its pairs."""
+
+    margin: float = 0.0
+    """A winner's score exceeds the loser's by more than this."""
+
+    pairs_per_state: int = 28
+    """At most so many pairs of one state, or (trajectory) of one task at one step index: those
+    furthest apart. 28: all pairs of 8 responses."""
+
+    pairs_per_iteration: int = 256
+    """At most so many pairs of one iteration, drawn at random, over all processes."""
+
+    group_size: int = 8
+    """trajectory, matched: episodes that start from the same seed, in as many slots."""
+
+    branches: int = 4
+    """branch: answers in one state, the one that was given there included. mcts: episodes that
+    are played from a state before its actions are gone into."""
+
+    horizon: int | None = None
+    """branch: steps over which an answer is judged, its own included; null: to the end of the
+    episode. A short one leaves more environment steps for other states."""
+
+    simulations: int = 8
+    """mcts: episodes played for one tree, after the one it grows from."""
+
+    exploration: float = 1.0
+    """mcts: c of the upper confidence bound; 0 always goes where it was best so far."""
+
+    refresh_every: int | None = None
+    """Iterations after which the policy becomes its own reference; null: never (paper)."""
+
+    epochs: int = 2
+    """Passes over each iteration's pairs."""
+
+    batch_size: int = 64
+    """Pairs per optimiser step, over all processes."""
+
+    checkpoint_every: int = 5
+    """Iterations between checkpoints; the two newest are kept."""
+
+    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    prompt: PromptConfig = field(default_factory=PromptConfig)
+    rollout: RolloutConfig = field(default_factory=lambda: RolloutConfig(on_invalid="penalise"))
+    """`temperature` is that of all log-probs, of policy and reference."""
+    lora: LoraConfig = field(default_factory=LoraConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    compute: ComputeConfig = field(default_factory=ComputeConfig)
+
+    def __post_init__(self) -> None:
+        require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
+        steps = self.rollout.steps_per_iteration
+        expected = f"at least rollout.steps_per_iteration ({steps})"
+        require(self.total_steps >= steps, "total_steps", self.total_steps, expected)
+        self._check_objective()
+        self._check_pairing()
+        every = self.refresh_every
+        require(every is None or every >= 1, "refresh_every", every, "1 or more, or null")
+        require(self.epochs >= 1, "epochs", self.epochs, "1 or more")
+        expected = f"1 to pairs_per_iteration ({self.pairs_per_iteration})"
+        is_fine = 1 <= self.batch_size <= self.pairs_per_iteration
+        require(is_fine, "batch_size", self.batch_size, expected)
+        every = self.checkpoint_every
+        require(every >= 1, "checkpoint_every", every, "1 or more")
+
+    def _check_objective(self) -> None:
+        require(0 < self.beta < math.inf, "beta", self.beta, "above 0")
+        pull = self.consistency_coefficient
+        require(0 <= pull < math.inf, "consistency_coefficient", pull, "0 or more")
+        require(0 <= self.label_noise < 0.5, "label_noise", self.label_noise, "0 up to 0.5")
+        weight = self.nll_coefficient
+        require(0 <= weight < math.inf, "nll_coefficient", weight, "0 or more")
+        margin = self.target_margin
+        require(0 <= margin < math.inf, "target_margin", margin, "0 or more")
+        has_thoughts = self.prompt.format == "thoughts"
+        expected = "an objective of whole answers (dpo, ipo, …) with prompt.format action_only"
+        is_fine = has_thoughts or self.objective not in _OF_THOUGHTS
+        require(is_fine, "objective", self.objective, expected)
+
+    def _check_pairing(self) -> None:
+        require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
+        require(0 <= self.margin < math.inf, "margin", self.margin, "0 or more")
+        require(self.pairs_per_state >= 1, "pairs_per_state", self.pairs_per_state, "1 or more")
+        size, slots = self.group_size, self.rollout.slots
+        has_groups = self.data is None and self.pairing in OF_WHOLE_EPISODES
+        is_fine = size >= 1 and (slots % size == 0 or not has_groups)
+        require(is_fine, "group_size", size, f"a divisor of rollout.slots ({slots})")
+        count = self.branches
+        require(2 <= count <= 64, "branches", count, "2 to 64")
+        horizon, is_branch = self.horizon, self.pairing == "branch"
+        is_fine = horizon is None or (horizon >= 1 and is_branch)
+        require(is_fine, "horizon", horizon, "1 or more, with pairing branch; or null")
+        require(self.simulations >= 1, "simulations", self.simulations, "1 or more")
+        bonus = self.exploration
+        require(0 <= bonus < math.inf, "exploration", bonus, "0 or more")
+        is_fine = self.data is None or self.pairing in OF_WHOLE_EPISODES
+        expected = "trajectory or matched with data, in which nothing is played"
+        require(is_fine, "pairing", self.pairing, expected)
+        is_fine = self.pair_group == "start" or self.pairing == "trajectory"
+        require(is_fine, "pair_group", self.pair_group, "start without pairing trajectory")
+        is_fine = self._can_pair_episodes
+        require(is_fine, "group_size", size, "2 or more with pairing trajectory and group start")
+        levels, expected = self.prompt.return_levels, "0 with data, whose prompts name no level"
+        require(self.data is None or levels == 0, "prompt.return_levels", levels, expected)
+
+    @property
+    def _can_pair_episodes(self) -> bool:
+        """Episodes that are alone in their group, all of them, would never make a pair."""
+        is_alone = self.group_size == 1 and self.pair_group == "start" and self.data is None
+        return not (is_alone and self.pairing == "trajectory")
+
+    @property
+    def has_anchor(self) -> bool:
+        """Whether the start of the run is kept beside a reference that moves."""
+        is_held = self.consistency_coefficient > 0 and self.consistency_reference == "start"
+        return is_held and self.refresh_every is not None
+
+    @property
+    def iterations(self) -> int:
+        """Rounds of collecting and updating, at most; with `data`, passes over its pairs."""
+        if self.data is not None:
+            return self.epochs
+        return self.total_steps // self.rollout.steps_per_iteration
+
+    def goes_on(self, iterations: int, played: int) -> bool:
+        """Whether there is another round.
+
+        Rounds of whole episodes may take more environment steps than a round asks for, so steps
+        are counted: no round begins that could not keep within `total_steps`.
+
+        Args:
+            iterations: how many there were.
+            played: environment steps of these.
+        """
+        if self.data is not None:
+            return iterations < self.iterations
+        return played + self.rollout.steps_per_iteration <= self.total_steps
+
+    @property
+    def passes(self) -> int:
+        """Over the pairs of one iteration."""
+        return 1 if self.data is not None else self.epochs
+
+    @property
+    def updates_per_iteration(self) -> int:
+        """Optimiser steps between two collections, at most."""
+        return self.passes * math.ceil(self.pairs_per_iteration / self.batch_size)

@@ -1,0 +1,70 @@
+"""Which loss an objective of preference optimisation is."""
+
+import torch
+
+from forethought.algorithms.dpo.config import DPOConfig
+from forethought.losses.preference.action_weighted import action_weighted_loss
+from forethought.losses.preference.answers import Answers, PreferenceLoss
+from forethought.losses.preference.constant_action import constant_action_loss
+from forethought.losses.preference.dpo import dpo_loss
+from forethought.losses.preference.hinge import hinge_loss
+from forethought.losses.preference.ipo import ipo_loss
+from forethought.losses.preference.kto import kto_loss
+from forethought.losses.preference.robust import robust_dpo_loss
+from forethought.losses.preference.rpo import rpo_loss
+from forethought.losses.preference.simpo import simpo_loss
+
+
+def objective(
+    winners: Answers, losers: Answers, config: DPOConfig, reference_point: float
+) -> PreferenceLoss:
+    """What the settings make of the pairs."""
+    match config.objective:
+        case "dpo":
+            return dpo_loss(winners=winners, losers=losers, beta=config.beta)
+        case "constant_action":
+            return constant_action_loss(winners=winners, losers=losers, beta=config.beta)
+        case "apw":
+            return action_weighted_loss(
+                winners=winners,
+                losers=losers,
+                beta=config.beta,
+                weight_gradient=config.weight_gradient,
+                weight_normalisation=config.weight_normalisation,
+                reference=config.weighted_reference,
+            )
+        case "ipo":
+            return ipo_loss(winners=winners, losers=losers, beta=config.beta)
+        case "rdpo":
+            return robust_dpo_loss(
+                winners=winners, losers=losers, beta=config.beta, label_noise=config.label_noise
+            )
+        case "rpo":
+            return rpo_loss(
+                winners=winners, losers=losers, beta=config.beta, nll_weight=config.nll_coefficient
+            )
+        case "hinge":
+            return hinge_loss(winners=winners, losers=losers, beta=config.beta)
+        case "kto":
+            return unpaired(winners, losers, config.beta, reference_point)
+        case "simpo":
+            return simpo_loss(
+                winners=winners,
+                losers=losers,
+                beta=config.beta,
+                target_margin=config.target_margin,
+            )
+
+
+def unpaired(
+    winners: Answers, losers: Answers, beta: float, reference_point: float
+) -> PreferenceLoss:
+    """KTO: winners are desirable and losers are not, as many of each."""
+    desirable_P = torch.ones_like(winners.log_ratios, dtype=torch.bool)
+    loss = kto_loss(
+        log_ratios_B=torch.cat([winners.log_ratios, losers.log_ratios]),
+        is_desirable_B=torch.cat([desirable_P, ~desirable_P]),
+        reference_point=reference_point,
+        beta=beta,
+    )
+    return PreferenceLoss(loss, (beta * (winners.log_ratios - losers.log_ratios)).detach())

@@ -1,0 +1,1 @@
+"""Implicit language Q-learning."""

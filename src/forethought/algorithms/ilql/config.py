@@ -1,0 +1,104 @@
+"""Settings of offline value learning with heads: `forethought train ilql`."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from forethought.configs.acting import ValueActingConfig
+from forethought.configs.parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    LoraConfig,
+    OptimizerConfig,
+    PromptConfig,
+    require,
+)
+
+
+@dataclass(frozen=True)
+class ILQLConfig:
+    """ILQL (Snell et al. 2023), and what differs from it in the target alone.
+
+    Two models: π_φ imitates the data, and a copy of it learns two Q functions and V in heads
+    of its own.
+    """
+
+    model: str = "tiny"
+    """Where π_φ starts: "tiny" (made from nothing), a run folder, a folder of
+    `save_pretrained`, or a hub id. The values start from π_φ as the first phase leaves it."""
+
+    data: str = "data/trajectories"
+    """A file or folder of trajectories (`forethought collect`)."""
+
+    output: str = "runs/ilql"
+    """The run folder."""
+
+    seed: int = 0
+    """Of initial weights, heads and shuffling."""
+
+    targets: Literal["expectile", "maximum", "monte_carlo"] = "expectile"
+    """What Q is to be: r + γ V(s') with V an expectile of the data's own Q (ILQL);
+    r + γ max_a Q(s', a), which is Q-learning and needs a larger `cql_weight` (CQL); or the
+    return that followed in the data (Monte-Carlo regression)."""
+
+    behaviour_epochs: float = 1.0
+    """Passes over the data in the first phase; may be a fraction. 0: the model imitates these
+    data already, as a run of `train sft` on them does, and is π_φ as it is."""
+
+    epochs: float = 1.0
+    """Passes over the data in the second phase."""
+
+    batch_size: int = 32
+    """Episodes per optimiser step, over all processes."""
+
+    gamma: float = 0.99
+    """Discount per environment step. ILQL: 0.99."""
+
+    utterance_gamma: Literal["one", "gamma"] = "one"
+    """Discount between the tokens of an utterance: none, or γ for them, too (ILQL's code)."""
+
+    expectile: float = 0.7
+    """τ of V: 0.5 is the mean of the data's Q, towards 1 their maximum. ILQL: 0.7."""
+
+    cql_weight: float = 0.01
+    """Weight of the term that lowers Q of tokens that the data do not hold. ILQL: 0.01 (language
+    games), 1 (chess)."""
+
+    target_rate: float = 0.005
+    """α of θ̄ ← (1 - α) θ̄ + α θ, of the slow Q heads after every step. ILQL: 0.005."""
+
+    head_learning_rate: float = 1e-3
+    """Highest rate of the heads, which start from nothing; decays as the model's own does."""
+
+    checkpoint_every: int = 200
+    """Optimiser steps between checkpoints; the two newest are kept."""
+
+    acting: ValueActingConfig = field(default_factory=ValueActingConfig)
+    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    prompt: PromptConfig = field(default_factory=PromptConfig)
+    lora: LoraConfig = field(default_factory=LoraConfig)
+    optimizer: OptimizerConfig = field(
+        default_factory=lambda: OptimizerConfig(
+            learning_rate=1e-3, final_learning_rate=1e-5, warmup_steps=20, epsilon=1e-8
+        )
+    )
+    """Of either phase; each has a schedule of its own."""
+    compute: ComputeConfig = field(default_factory=ComputeConfig)
+
+    def __post_init__(self) -> None:
+        require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
+        every = self.checkpoint_every
+        require(every >= 1, "checkpoint_every", every, "1 or more")
+        require(self.epochs > 0, "epochs", self.epochs, "above 0")
+        require(self.behaviour_epochs >= 0, "behaviour_epochs", self.behaviour_epochs, "0 or more")
+        require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
+        require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
+        require(0 < self.expectile < 1, "expectile", self.expectile, "between 0 and 1")
+        weight = self.cql_weight
+        require(0 <= weight < math.inf, "cql_weight", weight, "0 or more")
+        rate = self.target_rate
+        require(0 < rate <= 1, "target_rate", rate, "above 0, at most 1")
+        rate = self.head_learning_rate
+        require(0 < rate <= 0.1, "head_learning_rate", rate, "above 0, at most 0.1")
+        levels = self.prompt.return_levels
+        require(levels == 0, "prompt.return_levels", levels, "0: values need no wanted return")

@@ -1,0 +1,255 @@
+"""ILQL: offline Q-learning with values in heads of their own (Snell et al. 2023).
+
+First π_φ imitates the data; then a copy of it learns Q1, Q2 and V of every token, from the
+data's own actions. The tokens are the MDP of `episodes.py`, as Q-SFT's are.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from forethought.algorithms.ilql.config import ILQLConfig
+from forethought.algorithms.ilql.models import ILQLModels, Phase, start_ilql
+from forethought.losses.ilql import conservative_loss, double_q_loss, expectile_loss
+from forethought.offline.dataset import load_episodes
+from forethought.offline.episodes import (
+    Episode,
+    Part,
+    gather_actions,
+    lay_out,
+    next_values,
+    scatter_actions,
+    transitions,
+)
+from forethought.targets.reward_map import WORLD_UNITS
+from forethought.targets.token_values import monte_carlo_targets, td_targets
+from forethought.training.behavior_cloning import learn_to_imitate_episodes
+from forethought.training.optim import Updater
+from forethought.training.phases import Phases, Stage, run_phases, stages_of
+from forethought.training.run import Existing, Run, open_run
+from forethought.types import Measure
+from forethought.value_guided.value_heads import TokenValues
+
+
+class Learner(NamedTuple):
+    """What every update works with."""
+
+    models: ILQLModels
+    config: ILQLConfig
+    run: Run
+
+
+def train_ilql(config: ILQLConfig, *, existing: Existing = "refuse") -> Path:
+    """Trains, and returns the run folder.
+
+    Raises:
+        ForethoughtError: whatever a person can mend: settings, model, data, disk.
+    """
+    with open_run(config, existing) as run:
+        models = start_ilql(config, run)
+        with run.bar("reading", None) as bar:
+            episodes = load_episodes(
+                config.data,
+                models.behaviour,
+                lambda one: known_actions(one, config) > 0,
+                on_episode=bar.update,
+            )
+        phases = Phases(
+            "ilql",
+            models,
+            begin=partial(models.begin, seed=config.seed),
+            update=partial(update, learner=Learner(models, config, run)),
+            head_learning_rate=config.head_learning_rate,
+        )
+        run_phases(phases, plan_stages(config, len(episodes)), episodes, config, run)
+        return run.folder.path
+
+
+def known_actions(episode: Episode, config: ILQLConfig) -> int:
+    """How many tokens have a target: where returns are, all of an episode or none."""
+    if config.targets == "monte_carlo" and episode.known_actions < episode.actions:
+        return 0
+    return episode.known_actions
+
+
+def plan_stages(config: ILQLConfig, episodes: int) -> list[Stage[Phase]]:
+    """The phases with their updates; at least one each."""
+    passes: list[tuple[Phase, float]] = [
+        ("behaviour", config.behaviour_epochs),
+        ("values", config.epochs),
+    ]
+    return stages_of(passes, episodes=episodes, batch_size=config.batch_size)
+
+
+def update(
+    batch: Sequence[Episode], phase: Phase, updater: Updater, learner: Learner
+) -> list[Measure]:
+    """One optimiser step on a global batch; this process does its share of the episodes."""
+    if phase == "behaviour":
+        models, config, run = learner
+        return learn_to_imitate_episodes(batch, models.behaviour, updater, config, run)
+    return learn_values(batch, updater, learner)
+
+
+# The values
+
+LOSSES = ("ilql_loss", "q_loss", "expectile_loss", "cql_loss", "q_gap")
+SUMS = ("target", "actions", "start_value", "return", "episodes")
+
+
+class Judged(NamedTuple):
+    """A part, and what its actions' Q and its states' V are to be; [N] each."""
+
+    part: Part
+    targets_N: Tensor
+    slow_N: Tensor
+    is_known_N: Tensor
+
+
+def learn_values(batch: Sequence[Episode], updater: Updater, learner: Learner) -> list[Measure]:
+    """One optimiser step of Q1, Q2 and V."""
+    models, config, run = learner
+    policy = models.behaviour
+    assert models.values is not None
+    mine = batch[run.process :: run.processes]
+    parts = lay_out(mine, policy.encoder, policy.device, config.compute.micro_batch_tokens)
+    known = sum(known_actions(episode, config) for episode in batch)
+    judged, sums = judge(mine, parts, learner)
+    totals = torch.zeros(len(LOSSES))
+    losses: list[Callable[[], Tensor]] = [
+        partial(value_loss, one, known, learner, totals) for one in judged
+    ]
+    norm = updater.step(losses)
+    models.values.value_head.follow(config.target_rate)
+    means = [
+        Measure(name, mean)
+        for name, mean in zip(LOSSES, run.sum(totals).tolist(), strict=True)
+        if name != "expectile_loss" or config.targets == "expectile"
+    ]
+    return [*means, Measure("gradient_norm", norm), *summarise(run.sum(sums), config)]
+
+
+def value_loss(judged: Judged, known: int, learner: Learner, totals: Tensor) -> Tensor:
+    """This part's share of L = L_Q + L_V + w L_CQL."""
+    part, targets_N, slow_N, is_known_N = judged
+    config = learner.config
+    first_NV, second_NV, values_N = look(part, learner)
+    actions_N = part.actions()[is_known_N]
+    first_NV, second_NV = first_NV[is_known_N], second_NV[is_known_N]
+    first_N, second_N = (
+        q_NV.gather(1, actions_N[:, None]).squeeze(1) for q_NV in (first_NV, second_NV)
+    )
+    regression = double_q_loss(first_N=first_N, second_N=second_N, targets_N=targets_N[is_known_N])
+    lowering = conservative_loss(q_NV=first_NV, actions_N=actions_N) + conservative_loss(
+        q_NV=second_NV, actions_N=actions_N
+    )
+    above = torch.zeros_like(lowering)
+    if config.targets == "expectile":
+        above = expectile_loss(
+            values_N=values_N[is_known_N], targets_N=slow_N[is_known_N], expectile=config.expectile
+        )
+    loss = regression.loss + above + config.cql_weight * lowering
+    weight = len(actions_N) / known
+    shown = torch.stack([loss, regression.loss, above, lowering, regression.gap])
+    totals += shown.detach().cpu() * weight
+    return loss * weight
+
+
+def look(part: Part, learner: Learner) -> TokenValues:
+    """Q1, Q2 and V in every state in which the agent writes a token."""
+    values = learner.models.values
+    assert values is not None
+    return values.value_head(_hidden(part, learner))
+
+
+def _hidden(part: Part, learner: Learner) -> Tensor:
+    assert learner.models.values is not None
+    trunk = learner.models.values.trunk
+    trunk.without_dropout()
+    with learner.run.autocast():
+        return trunk.action_hidden(part.tokens, part.is_action_BT)
+
+
+@torch.no_grad()
+def judge(
+    episodes: Sequence[Episode], parts: Sequence[Part], learner: Learner
+) -> tuple[list[Judged], Tensor]:
+    """Targets of all actions, and sums of what is shown of them (`SUMS`).
+
+    Every state but an episode's first is the next one of the action before it, so each goes
+    through the model once; where the data's returns are the targets, none does.
+    """
+    config = learner.config
+    utterance_gamma = config.gamma if config.utterance_gamma == "gamma" else 1.0
+    if config.targets == "monte_carlo":
+        zeros = [torch.zeros(len(part.actions())) for part in parts]
+        seen = list(zip(zeros, zeros, strict=True))
+    else:
+        seen = [see(part, learner) for part in parts]
+    values = gather_actions(episodes, parts, [values_N for values_N, _ in seen])
+    targets: list[Tensor] = []
+    known: list[Tensor] = []
+    sums = torch.zeros(len(SUMS))
+    for episode, values_N in zip(episodes, values, strict=True):
+        way = transitions(episode, WORLD_UNITS, gamma=config.gamma, utterance_gamma=utterance_gamma)
+        is_known_N = way.is_known_N
+        if not known_actions(episode, config):
+            is_known_N = torch.zeros_like(is_known_N)
+            targets_N = torch.zeros_like(values_N)
+        elif config.targets == "monte_carlo":
+            targets_N = monte_carlo_targets(
+                rewards_N=way.rewards_N,
+                discounts_N=way.discounts_N,
+                last_value=episode.bootstrap_value,
+            )
+        else:
+            found_N = td_targets(
+                rewards_N=way.rewards_N[is_known_N],
+                discounts_N=way.discounts_N[is_known_N],
+                next_values_N=next_values(episode, values_N, WORLD_UNITS)[is_known_N],
+            )
+            targets_N = torch.zeros_like(values_N).masked_scatter(is_known_N, found_N)
+        targets.append(targets_N)
+        known.append(is_known_N)
+        counts = (float(targets_N.sum()), float(is_known_N.sum()), float(values_N[0]))
+        sums += torch.tensor([*counts, sum(episode.rewards), 1.0])
+    rows = zip(
+        parts,
+        scatter_actions(episodes, parts, targets),
+        (slow_N for _, slow_N in seen),
+        scatter_actions(episodes, parts, known),
+        strict=True,
+    )
+    device = learner.models.behaviour.device
+    judged = [
+        Judged(part, *(one.to(device) for one in numbers))
+        for part, *numbers in rows
+        if numbers[-1].any()
+    ]
+    return judged, sums
+
+
+def see(part: Part, learner: Learner) -> tuple[Tensor, Tensor]:
+    """What a part's states are worth, and the slow Q of the data's actions in them; [N] each."""
+    assert learner.models.values is not None
+    heads, hidden_NH = learner.models.values.value_head, _hidden(part, learner)
+    slow_NV = heads.slow(hidden_NH)
+    slow_N = slow_NV.gather(1, part.actions()[:, None]).squeeze(1)
+    if learner.config.targets == "expectile":
+        return heads(hidden_NH).values_N, slow_N
+    never = list(learner.models.behaviour.encoder.placeholder_ids)
+    slow_NV[:, never] = -torch.inf
+    return slow_NV.amax(1), slow_N
+
+
+def summarise(sums: Tensor, config: ILQLConfig) -> list[Measure]:
+    """Means over known actions, and over episodes; all in the world's units."""
+    target, actions, start, total, episodes = sums.tolist()
+    measures = [Measure("target_mean", target / max(1.0, actions))]
+    if config.targets != "monte_carlo":
+        measures.append(Measure("start_value", start / episodes))
+    return [*measures, Measure("data_return", total / episodes)]

@@ -1,0 +1,1 @@
+"""λ-PPO and its relatives without a critic."""

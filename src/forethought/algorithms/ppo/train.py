@@ -1,0 +1,171 @@
+"""λ-PPO: reinforcement learning of thoughts and actions (Zhai et al. 2024, RL4VLM).
+
+One iteration: act, judge, improve. Equation numbers are the paper's. A critic judges, or,
+without one, other episodes do (`advantage`): the rest is the same.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from forethought.algorithms.ppo.advantages import judge, rescale_critic, summarise_critic
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.ppo.reference_kl import penalised, reference_logprobs, with_anchor
+from forethought.algorithms.ppo.samples import to_sample
+from forethought.algorithms.ppo.updates import Learner, improve, rescore, summarise_updates
+from forethought.configs.parts import require
+from forethought.environments.vector import Runner
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.rollouts.collector import AnswerSettings, Collected, Collector
+from forethought.rollouts.seeding import Split
+from forethought.rollouts.world import World
+from forethought.training.optim import Stretch
+from forethought.training.reference import Reference, load_reference, start_reference
+from forethought.training.run import Existing, Run, advance, open_run
+from forethought.training.start import start
+from forethought.training.summary import (
+    Stopwatch,
+    steps_played,
+    summarise_collection,
+    warn_if_all_invalid,
+)
+from forethought.types import Measure
+
+
+def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
+    """Trains, and returns the run folder.
+
+    Raises:
+        ForethoughtError: whatever a person can mend; `OffPolicyError` if sampled and
+            recomputed log-probs differ, which would make every ratio wrong.
+    """
+    with open_run(config, existing) as run:
+        slots = run.share_of(config.rollout.slots, "rollout.slots")
+        expected = f"a divisor of the slots of one process ({slots})"
+        require(slots % config.group_size == 0, "group_size", config.group_size, expected)
+        world, policy = start(config, run, slots=slots, critic=config.has_critic)
+        updates = config.iterations * config.updates_per_iteration
+        updater = run.make_updater(
+            policy,
+            config.optimizer,
+            total_steps=updates,
+            critic_learning_rate=config.critic_learning_rate,
+        )
+        learner = Learner(policy, updater, config, run, open_reference(policy, config, run))
+        bar = run.bar("ppo", config.total_steps)
+        with world.runner(slots, config.environment.workers) as runner:
+            collector = make_collector(learner, world, runner, on_step=partial(advance, bar))
+            iteration = run.steps_done
+            played = run.progress.environment_steps if run.progress else 0
+            while config.goes_on(played):
+                watch = Stopwatch()
+                collected = collect(collector, config, run)
+                watch.lap("collect_s")
+                anchor = ask_reference(collected, learner)
+                judged = judge(charge(collected, anchor, config), config, run)
+                rescale_critic(judged, policy, run)
+                samples, deviation = rescore(with_anchor(judged, anchor), learner)
+                watch.lap("rescore_s")
+                steps = steps_played(collected, run)
+                stretch = Stretch.of_steps(played, steps, config.rollout.steps_per_iteration)
+                statistics = improve(samples, learner, iteration, stretch)
+                watch.lap("update_s")
+                measures = [
+                    *summarise_collection(collected, run),
+                    *(summarise_critic(samples, run) if config.has_critic else []),
+                    *summarise_updates(statistics, config),
+                    Measure("first_ratio_deviation", deviation),
+                    Measure("environment_steps", steps),
+                ]
+                warn_if_all_invalid(iteration, measures, run, config.model)
+                iteration, played = iteration + 1, played + steps
+                run.record(iteration, measures, watch.laps)
+                run.keep(collected.trajectories, iteration)
+                bar.set_postfix(success=f"{measures[1].value:.2f}", refresh=False)
+                if not config.goes_on(played) or iteration % config.checkpoint_every == 0:
+                    run.save(
+                        policy,
+                        updater,
+                        step=iteration,
+                        cursors=collector.cursors(),
+                        reference=learner.reference,
+                        environment_steps=played,
+                    )
+        bar.close()
+        return run.folder.path
+
+
+def open_reference(policy: HuggingFacePolicy, config: PPOConfig, run: Run) -> Reference | None:
+    """The start of the run, where something holds the policy to it."""
+    if not config.has_reference:
+        return None
+    return load_reference(policy, run.checkpoint) if run.checkpoint else start_reference(policy)
+
+
+def make_collector(
+    learner: Learner, world: World, runner: Runner, on_step: Callable[[int], object]
+) -> Collector:
+    """Slots in training episodes, brought back to where a stopped run left them."""
+    policy, _, config, run, _ = learner
+    rollout = config.rollout
+    collector = Collector(
+        environment_id=world.id,
+        runner=runner,
+        policy=policy,
+        prompter=world.prompter,
+        settings=AnswerSettings(
+            rollout.max_new_tokens, rollout.temperature, rollout.on_invalid, rollout.hold_actions
+        ),
+        split=Split.TRAINING,
+        run_seed=config.seed,
+        bootstraps=config.has_critic,
+        group_size=config.group_size,
+        first_slot=runner.slots * run.process,
+        total_slots=rollout.slots,
+        on_step=partial(on_step, run.processes),
+    )
+    if run.progress is not None:
+        on_step(run.progress.environment_steps)
+        collector.restore(run.progress.cursors[run.process])
+    return collector
+
+
+def collect(collector: Collector, config: PPOConfig, run: Run) -> Collected:
+    """One iteration's steps.
+
+    A critic says what the rest of an episode is worth: each slot takes equally many steps,
+    and goes on next time where it was cut. Without one, only whole episodes can be compared:
+    every slot plays one, groups side by side, again and again until all processes together
+    have the steps. Nothing is cut or left over, the iteration ends some steps late, and which
+    episodes it holds depends on their lengths alone, never on timing.
+    """
+    rollout = config.rollout
+    if config.has_critic:
+        return collector.collect_steps(rollout.steps_per_iteration // rollout.slots)
+    everything, steps = Collected([], []), 0
+    while steps < rollout.steps_per_iteration:
+        played = collector.collect_round()
+        everything.trajectories.extend(played.trajectories)
+        everything.episodes.extend(played.episodes)
+        steps += sum(run.gather([len(trajectory.steps) for trajectory in played.trajectories]))
+    return everything
+
+
+def ask_reference(collected: Collected, learner: Learner) -> list[list[float]] | None:
+    """The reference's log-probs of every step's answer, in the order of trajectories and steps;
+    None where none is kept."""
+    policy, updater, config, run, reference = learner
+    if reference is None:
+        return None
+    steps = chain.from_iterable(trajectory.steps for trajectory in collected.trajectories)
+    samples = [to_sample(step, advantage=0.0, value_target=0.0) for step in steps]
+    return reference_logprobs(samples, policy, updater, reference, config, run)
+
+
+def charge(collected: Collected, anchor: list[list[float]] | None, config: PPOConfig) -> Collected:
+    """With `kl_use: reward`, every step is charged for how far its answer is from the start."""
+    if anchor is None or config.kl_use != "reward":
+        return collected
+    charged = penalised(collected.trajectories, anchor, config.kl_coefficient)
+    return collected._replace(trajectories=charged)

@@ -1,0 +1,214 @@
+"""What λ-PPO learns from an iteration's steps: batches, losses, optimiser steps."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.ppo.losses import action_consistency, policy_loss, value_loss
+from forethought.algorithms.ppo.samples import Sample, lay_out, plan
+from forethought.errors import OffPolicyError
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.losses.kl import kl_to_reference
+from forethought.losses.masked_mean import masked_mean
+from forethought.models.actor_critic import Scores
+from forethought.models.batching import Rows
+from forethought.training.optim import Stretch, Updater
+from forethought.training.reference import Reference
+from forethought.training.run import Run
+from forethought.types import Measure
+
+RATIO_TOLERANCE = 1e-3
+"""In fp32, before the first update of an iteration, every ratio is 1 within this."""
+
+
+class Learner(NamedTuple):
+    """What every part of an iteration works with."""
+
+    policy: HuggingFacePolicy
+    updater: Updater
+    config: PPOConfig
+    run: Run
+    reference: Reference | None = None
+    """The model as it was at the start, where the policy is to stay near it."""
+
+
+class Statistics(NamedTuple):
+    """Of one iteration's updates, averaged over them."""
+
+    policy_loss: float
+    value_loss: float
+    entropy: float
+    reference_kl: float
+    action_consistency: float
+    approximate_kl: float
+    clip_fraction: float
+    value_clip_fraction: float
+    gradient_norm: float
+
+
+def rescore(samples: Sequence[Sample], learner: Learner) -> tuple[list[Sample], float]:
+    """Scores the samples with the weights that acted, as training will score them.
+
+    Returns:
+        The samples with recomputed log-probs and values, so that the first ratio is 1
+        also where sampling rounds differently (bf16); and the largest |ratio - 1|
+        between sampled and recomputed.
+
+    Raises:
+        OffPolicyError: the two differ in fp32: prompt, image, ids or weights are not
+            those of the rollout.
+    """
+    policy, updater, config, run, _ = learner
+    rescored = list(samples)
+    largest = 0.0
+    policy.module.eval()
+    for rows in plan(samples, config.compute.micro_batch_tokens):
+        tokens, old = lay_out(samples, rows, policy.encoder, policy.device)
+        with torch.no_grad(), run.autocast():
+            scores: Scores = updater.module(tokens, temperature=config.rollout.temperature)
+        result = policy_loss(scores, tokens, old, config)
+        largest = max(largest, float(result.maximum_deviation))
+        values_B = old.values_B if scores.values_B is None else scores.values_B
+        for position, index in enumerate(chain.from_iterable(rows)):
+            logprobs_T = scores.logprobs_BT[position][tokens.mask_BT[position]]
+            rescored[index] = samples[index]._replace(
+                old_logprobs=logprobs_T.tolist(), old_value=float(values_B[position])
+            )
+    largest = max(run.gather([largest]))
+    if config.compute.precision == "fp32" and largest > RATIO_TOLERANCE:
+        raise OffPolicyError(
+            f"before the first update a ratio is off 1 by {largest:.2g} — expected at most "
+            f"{RATIO_TOLERANCE:g}: the recomputed log-probs are not those that were sampled"
+        )
+    return rescored, largest
+
+
+def improve(
+    samples: Sequence[Sample], learner: Learner, iteration: int, stretch: Stretch
+) -> Statistics:
+    """Epochs of optimiser steps over shuffled batches; while it warms up, of the critic alone.
+
+    Batches are drawn from the samples of all processes; each process does its own ones.
+
+    Args:
+        stretch: of the schedule of learning rates.
+    """
+    policy, updater, config, run, _ = learner
+    policy.module.without_dropout()
+    sizes = run.gather([len(sample.old_logprobs) for sample in samples])
+    first = run.offset(len(samples))
+    totals = empty_totals()
+    norms: list[float] = []
+    updates = config.updates_per_iteration
+    is_warming_up = config.has_critic and iteration < config.critic_warmup
+    for epoch in range(config.epochs):
+        order = np.random.default_rng([config.seed, iteration, epoch]).permutation(len(sizes))
+        for batch in np.array_split(order, updates // config.epochs):
+            mine = [samples[i - first] for i in batch if first <= i < first + len(samples)]
+            whole = BatchSize(steps=len(batch), tokens=sum(sizes[i] for i in batch))
+            losses = micro_losses(mine, whole, totals, learner, critic_alone=is_warming_up)
+            done = len(norms) / updates
+            norms.append(updater.step(losses, position=stretch.at(done) * updates))
+    policy.weights_changed()
+    means = run.sum(totals) / len(norms)
+    return Statistics(*means.tolist(), gradient_norm=float(np.mean(norms)))
+
+
+def empty_totals() -> Tensor:
+    """Sums of `Statistics`, before any: all but the gradient's norm."""
+    return torch.zeros(len(Statistics._fields) - 1)
+
+
+class BatchSize(NamedTuple):
+    """Of a global batch, over all processes."""
+
+    steps: int
+    tokens: int
+
+
+def micro_losses(
+    samples: Sequence[Sample],
+    whole: BatchSize,
+    totals: Tensor,
+    learner: Learner,
+    *,
+    critic_alone: bool = False,
+) -> list[Callable[[], Tensor]]:
+    """One function per micro-batch, giving its part of the global batch's loss.
+
+    Args:
+        samples: this process's part of the batch.
+        whole: the global batch's size.
+        totals: the parts' statistics are added to it, in the order of `Statistics`.
+        critic_alone: whether nothing but the value head is to move.
+    """
+    policy, updater, config, run, _ = learner
+    pull = config.kl_coefficient if config.kl_use == "loss" else 0.0
+    deviation = policy.module.returns_deviation
+
+    def part(rows: Rows) -> Tensor:
+        tokens, old = lay_out(samples, rows, policy.encoder, policy.device)
+        with run.autocast():
+            scores: Scores = updater.module(
+                tokens,
+                temperature=config.rollout.temperature,
+                entropy_gradient=config.entropy_coefficient > 0,
+                critic_gradient=config.critic_gradient == "model" and not critic_alone,
+            )
+        policy_part = policy_loss(scores, tokens, old, config)
+        value_part = value_loss(scores, old, deviation, config)
+        entropy = masked_mean(values=scores.entropies_BT, mask=tokens.mask_BT)
+        reference_kl = kl_to_reference(
+            logprobs_BT=scores.logprobs_BT,
+            reference_logprobs_BT=old.reference_logprobs_BT,
+            mask_BT=tokens.mask_BT,
+        )
+        consistency = action_consistency(scores, tokens, old)
+        by_step, by_token = (
+            len(tokens.mask_BT) / whole.steps,
+            int(tokens.mask_BT.sum()) / whole.tokens,
+        )
+        by_ratio = by_step if config.ratio == "step" else by_token
+        by_loss = by_ratio if config.loss_aggregation == "token_mean" else by_step
+        totals.add_(
+            torch.stack(
+                [
+                    policy_part.loss.detach() * by_loss,
+                    value_part.loss.detach() * by_step,
+                    entropy.detach() * by_token,
+                    reference_kl.detach() * by_token,
+                    consistency.detach() * by_step,
+                    policy_part.approximate_kl * by_ratio,
+                    policy_part.clip_fraction * by_ratio,
+                    value_part.clip_fraction * by_step,
+                ]
+            ).cpu()
+        )
+        of_critic = by_step * config.value_coefficient * value_part.loss
+        if critic_alone:
+            return of_critic
+        return (
+            by_loss * policy_part.loss
+            + of_critic
+            + by_step * config.consistency_coefficient * consistency
+            + by_token * (pull * reference_kl - config.entropy_coefficient * entropy)
+        )
+
+    return [partial(part, rows) for rows in plan(samples, config.compute.micro_batch_tokens)]
+
+
+def summarise_updates(statistics: Statistics, config: PPOConfig) -> list[Measure]:
+    """The updates' statistics; nothing is said about a critic or a reference that is not there."""
+    of_critic = () if config.has_critic else ("value_loss", "value_clip_fraction")
+    of_reference = () if config.has_reference else ("reference_kl", "action_consistency")
+    return [
+        Measure(name, value)
+        for name, value in statistics._asdict().items()
+        if name not in (*of_critic, *of_reference)
+    ]

@@ -1,0 +1,1 @@
+"""Q-learning by supervised fine-tuning."""

@@ -1,0 +1,138 @@
+"""Settings of Q-learning by supervised fine-tuning: `forethought train q-sft`."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from forethought.configs.acting import ActingConfig, SupportConfig
+from forethought.configs.parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    LoraConfig,
+    OptimizerConfig,
+    PromptConfig,
+    require,
+)
+
+
+@dataclass(frozen=True)
+class QSFTConfig:
+    """Q-SFT (Hong et al. 2024): offline reinforcement learning by weighted cross-entropy.
+
+    Two models: π_φ imitates the data, p_θ learns probabilities that are values. The defaults
+    are what theory asks for (`exact`); `configs/q_sft_paper.yaml` has the paper's choices.
+    """
+
+    model: str = "tiny"
+    """Where π_φ starts: "tiny" (made from nothing), a run folder, a folder of
+    `save_pretrained`, or a hub id. p_θ starts from π_φ as the first phase leaves it."""
+
+    data: str = "data/trajectories"
+    """A file or folder of trajectories (`forethought collect`)."""
+
+    output: str = "runs/q_sft"
+    """The run folder."""
+
+    seed: int = 0
+    """Of initial weights and shuffling."""
+
+    phases: Literal["two", "joint"] = "two"
+    """π_φ first and then p_θ (the paper's Algorithm 1), or both in every step (its code), without
+    the first phase."""
+
+    behaviour_epochs: float = 1.0
+    """Passes over the data in the first phase; may be a fraction. 0: the model imitates these
+    data already, as a run of `train sft` on all of them does, and is π_φ as it is. One that
+    has learned from other data, or from the best of these, makes no value of p/π."""
+
+    returns_epochs: float = 0.0
+    """Passes before the last phase in which p_θ learns what each action brought in the data.
+    At first p_θ says that everything is worth the same, and it takes long until the rewards have
+    come all the way; after these passes it says what the data's policy gets. 0: the paper."""
+
+    epochs: float = 1.0
+    """Passes over the data in the second phase, or of both models together."""
+
+    batch_size: int = 32
+    """Episodes per optimiser step, over all processes. Public code: 32."""
+
+    gamma: float = 1.0
+    """Discount per environment step. Public code: 1."""
+
+    utterance_gamma: Literal["one", "gamma"] = "one"
+    """Discount between the tokens of an utterance: none, or γ for them, too."""
+
+    return_range: Literal["data", "step"] = "data"
+    """Which returns-to-go become probabilities of 0 and 1: the lowest and highest of all, or of
+    each step of an episode. Where an episode ends after so many steps, and tells how many are
+    left, returns from the last ones on differ by little on the scale of the whole."""
+
+    lowest_return: float | None = None
+    """Return, in the world's units, that becomes a probability of 0. Without it the data's
+    own reward_map.json, or else the lowest return-to-go in the data."""
+
+    highest_return: float | None = None
+    """The same of 1. Both, or neither."""
+
+    leftover: Literal["dummy", "spread"] = "dummy"
+    """Where the weight goes that a token is not worth: to a token that no data hold, which
+    makes p = π Q* (Sec. 4.1), or in equal parts to all others (Eq. 3)."""
+
+    action_set: Literal["vocabulary", "legal"] = "vocabulary"
+    """What is open in a state: every token, or those that go on towards an action of the
+    world (worlds with a fixed list, and --prompt.format action_only)."""
+
+    backup: Literal["token", "utterance"] = "token"
+    """How far a value goes back at a time: one token (the paper), or the whole answer, inside
+    which each next state is known for sure. The same fixed point, reached sooner."""
+
+    backup_beta: float | None = None
+    """What a state is worth: its best supported token (null, the paper), or what the policy
+    that acts with this β gets there. The best of many noisy values is above the truth, token
+    after token; 0, what the data's own policy gets, never is."""
+
+    target_rate: float = 0.005
+    """α of θ̄ ← (1 - α) θ̄ + α θ, after every step. Public code: 0.005."""
+
+    checkpoint_every: int = 200
+    """Optimiser steps between checkpoints; the two newest are kept."""
+
+    support: SupportConfig = field(default_factory=SupportConfig)
+    acting: ActingConfig = field(default_factory=ActingConfig)
+    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    prompt: PromptConfig = field(default_factory=PromptConfig)
+    lora: LoraConfig = field(default_factory=LoraConfig)
+    optimizer: OptimizerConfig = field(
+        default_factory=lambda: OptimizerConfig(
+            learning_rate=1e-3, final_learning_rate=1e-5, warmup_steps=20, epsilon=1e-8
+        )
+    )
+    """Of either phase; each has a schedule of its own."""
+    compute: ComputeConfig = field(default_factory=ComputeConfig)
+
+    def __post_init__(self) -> None:
+        require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
+        every = self.checkpoint_every
+        require(every >= 1, "checkpoint_every", every, "1 or more")
+        require(self.epochs > 0, "epochs", self.epochs, "above 0")
+        require(self.behaviour_epochs >= 0, "behaviour_epochs", self.behaviour_epochs, "0 or more")
+        known = self.returns_epochs
+        require(0 <= known < math.inf, "returns_epochs", known, "0 or more")
+        require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
+        require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
+        sharp = self.backup_beta
+        require(sharp is None or 0 <= sharp < math.inf, "backup_beta", sharp, "0 or more, or null")
+        rate = self.target_rate
+        require(0 < rate <= 1, "target_rate", rate, "above 0, at most 1")
+        low, high = self.lowest_return, self.highest_return
+        if low is None or high is None:
+            require(low is high, "lowest_return and highest_return", (low, high), "both or neither")
+        else:
+            require(low < high, "highest_return", high, f"above lowest_return ({low:g})")
+            ranges = self.return_range
+            require(ranges == "data", "return_range", ranges, "data, where a range is declared")
+        is_legal, answers = self.action_set == "legal", self.prompt.format
+        expected = "action_only with action_set legal"
+        require(not is_legal or answers == "action_only", "prompt.format", answers, expected)
+        levels = self.prompt.return_levels
+        require(levels == 0, "prompt.return_levels", levels, "0: values need no wanted return")

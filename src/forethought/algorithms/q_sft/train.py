@@ -1,0 +1,119 @@
+"""Q-SFT: offline Q-learning whose values are probabilities of tokens (Hong et al. 2024).
+
+First π_φ imitates the data; then p_θ learns, by a weighted cross-entropy, to give each token
+the probability π_φ(a|s) Q(s, a). Equation numbers are the paper's; what a token is worth is
+told by `q_sft_targets.py`.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.algorithms.q_sft.models import Learner, Phase, start_learner
+from forethought.algorithms.q_sft.residual import raise_dummy
+from forethought.algorithms.q_sft.targets import Judged, judge, read_returns
+from forethought.losses.q_sft import likelihood_loss
+from forethought.offline.episodes import Episode, lay_out
+from forethought.training.behavior_cloning import imitate
+from forethought.training.optim import Updater
+from forethought.training.phases import Phases, Stage, run_phases, stages_of
+from forethought.training.run import Existing, open_run
+from forethought.types import Measure
+
+
+def train_q_sft(config: QSFTConfig, *, existing: Existing = "refuse") -> Path:
+    """Trains, and returns the run folder.
+
+    Raises:
+        ForethoughtError: whatever a person can mend: settings, model, data, disk.
+    """
+    with open_run(config, existing) as run:
+        learner = start_learner(config, run)
+        models, episodes = learner.models, learner.data.episodes
+        begins = partial(begin, learner=learner)
+        phases = Phases("q-sft", models, begins, partial(update, learner=learner))
+        run_phases(phases, plan_stages(config, len(episodes)), episodes, config, run)
+        return run.folder.path
+
+
+def plan_stages(config: QSFTConfig, episodes: int) -> list[Stage[Phase]]:
+    """The phases with their updates, at least one each. Joint ones need none for π_φ alone."""
+    passes: list[tuple[Phase, float]] = [
+        ("behaviour", config.behaviour_epochs if config.phases == "two" else 0.0),
+        ("returns", config.returns_epochs),
+        ("likelihood", config.epochs),
+    ]
+    return stages_of(passes, episodes=episodes, batch_size=config.batch_size)
+
+
+def begin(phase: Phase, learner: Learner) -> None:
+    """Makes ready what a phase works with."""
+    models, dummy = learner.models, learner.data.dummy
+    is_new = models.likelihood is None
+    models.begin(phase)
+    if is_new and phase != "behaviour" and dummy is not None:
+        raise_dummy(learner, dummy)
+        models.follow(1.0)
+
+
+def update(
+    batch: Sequence[Episode], phase: Phase, updater: Updater, learner: Learner
+) -> list[Measure]:
+    """One optimiser step on a global batch; this process does its share of the episodes."""
+    models, _, config, run = learner
+    mine = batch[run.process :: run.processes]
+    policy = models.behaviour
+    parts = lay_out(mine, policy.encoder, policy.device, config.compute.micro_batch_tokens)
+    losses: list[Callable[[], Tensor]] = []
+    totals: dict[str, Tensor] = {}
+    measures: list[Measure] = []
+    if phase != "behaviour":
+        valued = totals["likelihood_loss"] = torch.zeros(())
+        look_up = read_returns if phase == "returns" else judge
+        judged, measures = look_up(mine, parts, learner)
+        known = sum(e.known_returns if phase == "returns" else e.known_actions for e in batch)
+        losses += [partial(learn_values, one, known, learner, valued) for one in judged]
+    if phase == "behaviour" or config.phases == "joint":
+        imitated = totals["loss"] = torch.zeros(())
+        actions = sum(episode.actions for episode in batch)
+        losses += [
+            partial(imitate, part.tokens, part.is_action_BT, actions, policy, run, imitated)
+            for part in parts
+        ]
+    norm = updater.step(losses)
+    policy.weights_changed()
+    if phase != "behaviour":
+        models.follow(config.target_rate)
+    sums = run.sum(torch.stack(list(totals.values()))).tolist()
+    means = [Measure(name, total) for name, total in zip(totals, sums, strict=True)]
+    return [*means, Measure("gradient_norm", norm), *measures]
+
+
+def learn_values(judged: Judged, known: int, learner: Learner, total: Tensor) -> Tensor:
+    """This part's share of Eq. 3: weighted cross-entropy of p_θ."""
+    part, targets_N, is_known_N, choices_NV = judged
+    assert learner.models.likelihood is not None
+    module = learner.models.likelihood.module
+    module.without_dropout()
+    known_N = is_known_N.nonzero()[:, 0]
+
+    def weigh(logits_nV: Tensor, known_n: Tensor) -> tuple[Tensor]:
+        result = likelihood_loss(
+            logprobs_NV=torch.log_softmax(logits_nV, dim=-1),
+            actions_N=part.actions()[known_n],
+            targets_N=targets_N[known_n],
+            choices_NV=choices_NV[known_n],
+            dummy=learner.data.dummy,
+        )
+        return (result.loss[None] * len(known_n),)
+
+    with learner.run.autocast():
+        hidden_NH = module.action_hidden(part.tokens, part.is_action_BT)
+        (sums,) = module.in_chunks(weigh, hidden_NH[known_N], known_N)
+    share = sums.sum() / known
+    total += share.detach().cpu()
+    return share

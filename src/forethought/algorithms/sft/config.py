@@ -1,0 +1,96 @@
+"""Settings of supervised fine-tuning: `forethought train sft`."""
+
+from dataclasses import dataclass, field
+
+from forethought.configs.parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    LoraConfig,
+    OptimizerConfig,
+    PromptConfig,
+    require,
+    require_common,
+)
+
+
+@dataclass(frozen=True)
+class SFTConfig:
+    """Supervised fine-tuning on an expert's answers (cross-entropy per token)."""
+
+    model: str = "tiny"
+    """"tiny" (made from nothing), a run folder, a folder of `save_pretrained`, or a hub id."""
+
+    output: str = "runs/sft"
+    """The run folder."""
+
+    seed: int = 0
+    """Of initial weights, demonstrations and shuffling."""
+
+    demonstrations: int = 20000
+    """Expert steps to learn from. RL4VLM: 20,000 (NumberLine), 50,000 (other card games)."""
+
+    slips: float = 0.0
+    """Share of the expert's steps at which the world gets another action, drawn from those that
+    the episode has offered; learned is how the expert goes on, not the slip (DART)."""
+
+    corrections: str | None = None
+    """A file or folder of episodes that a policy played (`forethought collect`): what the expert
+    would have answered in their states is learned beside the demonstrations (DAgger)."""
+
+    data: str | None = None
+    """A file or folder of trajectories (`forethought collect`) to learn from instead."""
+
+    top_fraction: float = 1.0
+    """Share of the stored episodes that is learned from, those with the highest returns:
+    filtered imitation, as a rule 0.1. 1: all."""
+
+    reply_weight: float = 0.0
+    """What a token of the world's replies weighs beside one of an answer, where a conversation is
+    one row: above 0 the model also learns what the world will say (implicit world modelling)."""
+
+    epochs: float = 1.0
+    """Passes over the demonstrations; may be a fraction. RL4VLM: 1."""
+
+    batch_size: int = 32
+    """Answers per optimiser step, over all processes; on average where conversations are whole."""
+
+    checkpoint_every: int = 200
+    """Optimiser steps between checkpoints; the two newest are kept."""
+
+    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    prompt: PromptConfig = field(default_factory=PromptConfig)
+    lora: LoraConfig = field(default_factory=LoraConfig)
+    optimizer: OptimizerConfig = field(
+        default_factory=lambda: OptimizerConfig(
+            learning_rate=1e-3, final_learning_rate=1e-5, warmup_steps=20, epsilon=1e-8
+        )
+    )
+    compute: ComputeConfig = field(default_factory=ComputeConfig)
+
+    def __post_init__(self) -> None:
+        require_common(self.seed, self.checkpoint_every)
+        require(self.demonstrations >= 1, "demonstrations", self.demonstrations, "1 or more")
+        require(self.epochs > 0, "epochs", self.epochs, "above 0")
+        require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
+        share, is_stored = self.top_fraction, self.data is not None
+        require(0 < share <= 1, "top_fraction", share, "above 0, at most 1")
+        require(share == 1 or is_stored, "top_fraction", share, "1 without data to choose from")
+        require(self.reply_weight >= 0, "reply_weight", self.reply_weight, "0 or more")
+        require(0 <= self.slips < 1, "slips", self.slips, "0 or more, below 1")
+        require(not (self.slips and is_stored), "slips", self.slips, "0 with stored data")
+        corrections = self.corrections
+        is_asked = corrections is not None
+        require(not (is_asked and is_stored), "corrections", corrections, "none with stored data")
+        levels = self.prompt.return_levels
+        require(levels == 0 or is_stored, "prompt.return_levels", levels, "0 without data to rank")
+
+    def updates(self, answers: int) -> int:
+        """Optimiser steps on so many answers; at least one."""
+        return max(1, round(self.epochs * answers / self.batch_size))
+
+    @property
+    def total_updates(self) -> int | None:
+        """Optimiser steps of the whole run; None where stored episodes decide how many."""
+        if self.data is not None or self.corrections is not None:
+            return None
+        return self.updates(self.demonstrations)

@@ -1,0 +1,106 @@
+"""Supervised fine-tuning: learn to answer as the expert does."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.sft.stored_steps import stored_steps
+from forethought.configs.parts import require
+from forethought.errors import ConfigError
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.batching import Example
+from forethought.offline.conversation import to_rows
+from forethought.offline.examples import to_example
+from forethought.offline.shuffling import shuffled_batch
+from forethought.rollouts.world import World
+from forethought.training.behavior_cloning import learn_to_imitate
+from forethought.training.run import Existing, Run, open_run
+from forethought.training.start import corrected_steps, demonstrated_steps, start
+from forethought.types import Measure
+
+
+def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
+    """Trains, and returns the run folder.
+
+    Raises:
+        ForethoughtError: whatever a person can mend: settings, model, data, disk.
+    """
+    with open_run(config, existing) as run:
+        world, policy = start(config, run, slots=1, critic=False)
+        rows = to_rows(read_answers(config, world, policy, run), policy.encoder.limits.positions)
+        if not rows:
+            raise ConfigError(f"data: {config.data} holds no step with a valid answer")
+        require(
+            config.reply_weight == 0 or any(row.replies for row in rows),
+            "reply_weight",
+            config.reply_weight,
+            "0 where no prompt goes on from the one before: nothing in these rows is a reply",
+        )
+        learned = sum(row.answers for row in rows)
+        total = config.updates(learned)
+        batch_size = rows_in_a_batch(config, len(rows), learned)
+        updater = run.make_updater(policy, config.optimizer, total_steps=total)
+        bar = run.bar("sft", total)
+        bar.update(updater.steps)
+        while updater.steps < total:
+            started = perf_counter()
+            chosen = shuffled_batch(
+                seeds=[config.seed],
+                examples=len(rows),
+                batch_size=batch_size,
+                number=updater.steps,
+            )
+            batch = [rows[index] for index in chosen]
+            measures = learn_to_imitate(
+                batch,
+                policy,
+                updater,
+                run,
+                config.compute.micro_batch_tokens,
+                reply_weight=config.reply_weight,
+            )
+            seconds, tokens = perf_counter() - started, sum(row.length for row in batch)
+            speed = [Measure("update_s", seconds), Measure("tokens_per_s", tokens / seconds)]
+            run.record(updater.steps, measures, speed)
+            bar.update()
+            bar.set_postfix(loss=f"{measures[0].value:.4f}", refresh=False)
+            if updater.steps % config.checkpoint_every == 0 or updater.steps == total:
+                run.save(policy, updater, step=updater.steps)
+        bar.close()
+        return run.folder.path
+
+
+def read_answers(
+    config: SFTConfig, world: World, policy: HuggingFacePolicy, run: Run
+) -> Iterator[tuple[Example, bool]]:
+    """Prompts and answers, and whether to learn from them: from stored trajectories, or from the
+    world's expert, in its own episodes and in those that it corrects.
+
+    Raises:
+        ConfigError: the stored trajectories are of another world.
+    """
+    if config.data is not None:
+        with run.bar("reading", None) as bar:
+            for step in stored_steps(config, Path(config.data)):
+                yield to_example(step, policy), step.action.is_valid
+                bar.update()
+        return
+    learned = 0
+    with run.bar("demonstrations", config.demonstrations) as bar:
+        for step, is_learned in demonstrated_steps(world, config):
+            yield to_example(step, policy), is_learned
+            learned += is_learned
+            bar.update(is_learned)
+            if learned == config.demonstrations:
+                break
+    if config.corrections is not None:
+        with run.bar("corrections", None) as bar:
+            for step in corrected_steps(world, config, Path(config.corrections)):
+                yield to_example(step, policy), True
+                bar.update()
+
+
+def rows_in_a_batch(config: SFTConfig, rows: int, answers: int) -> int:
+    """So many that they hold a batch's answers on average; at least one."""
+    return max(1, round(config.batch_size * rows / answers))

@@ -1,0 +1,1 @@
+"""Settings that several algorithms share, and how they are read from files."""

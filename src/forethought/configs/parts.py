@@ -1,0 +1,242 @@
+"""Settings that several commands share: world, prompt, adapters, optimiser, compute, rollout.
+
+Every field says what it does; every value is checked when set.
+"""
+
+import reprlib
+from dataclasses import dataclass
+from typing import Literal
+
+from forethought.errors import ConfigError
+
+AnswerFormat = Literal["thoughts", "action_only"]
+"""With the fields that come before the action, or the action alone."""
+AnswerForm = Literal["strict", "last_field", "text_search"]
+"""Where an answer's action is looked for, and what may follow it."""
+History = Literal["none", "last_k", "memory"]
+"""What a prompt tells of the steps before."""
+TINY_MODELS = ("tiny", "tiny-small", "tiny-large")
+"""Names of the models that are made from nothing."""
+
+
+def require(condition: bool, name: str, value: object, expected: str) -> None:
+    """Refuses a setting.
+
+    Raises:
+        ConfigError: naming the field, the value it has and the values it may have.
+    """
+    if not condition:
+        raise ConfigError(f"{name} is {shown(value)} — expected {expected}")
+
+
+def require_common(seed: int, checkpoint_every: int) -> None:
+    """What every algorithm asks of its seed and its checkpoints."""
+    require(0 <= seed < 2**31, "seed", seed, "0 to 2147483647")
+    require(checkpoint_every >= 1, "checkpoint_every", checkpoint_every, "1 or more")
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 8
+
+
+def shown(value: object) -> str:
+    """A value for a message, however large it is: the middle of what is long is left out."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # Python writes no number of more than 4,300 digits.
+        return "a number of thousands of digits"
+
+
+@dataclass(frozen=True)
+class EnvironmentConfig:
+    """Which world is played."""
+
+    id: str = "NumberLine"
+    """Name of a world (`forethought envs` lists them), or `package.module:Class` of your own."""
+
+    image_size: int | None = None
+    """Pixels on a side of the square image; by default 64 for the tiny model, 300 otherwise."""
+
+    options: tuple[str, ...] = ()
+    """Further options of the world as `name=value`, e.g. `rules=reference`."""
+
+    workers: int = 0
+    """Processes that host environments; 0 keeps them in this process (fast worlds), where
+    equal seeds give equal bits; processes reply in any order, which changes the last bits."""
+
+    def __post_init__(self) -> None:
+        size = self.image_size
+        require(size is None or 32 <= size <= 2048, "environment.image_size", size, "32 to 2048")
+        require(0 <= self.workers <= 256, "environment.workers", self.workers, "0 to 256")
+        for option in self.options:
+            require("=" in option, "environment.options", option, "name=value")
+
+
+@dataclass(frozen=True)
+class PromptConfig:
+    """What the agent is told, and in which form it answers."""
+
+    format: AnswerFormat = "thoughts"
+    """Thoughts before the action, or the action alone."""
+
+    answer_form: AnswerForm = "strict"
+    """Which answers are valid. strict: the answer ends at its first `"action": "…"`, after which
+    only a closing brace, white space and a closing code fence may come; what follows a good
+    action is rewarded with it, and would be learned. last_field: the last such field counts,
+    whatever follows. text_search (RL4VLM's code): the only known action in the text after the
+    key."""
+
+    wording: Literal["short", "paper"] = "short"
+    """The published prompt, or one of a quarter of its length."""
+
+    history: History = "none"
+    """What the prompt tells of the steps before: nothing (the papers' Markov prompt), the
+    last of them with their actions, or the world's own summary of all that is known."""
+
+    history_steps: int = 2
+    """How many steps `last_k` tells."""
+
+    tell_invalid: bool = False
+    """After an answer without a possible action, say what was tried and that nothing
+    happened; without it, a greedy policy repeats itself to the limit."""
+
+    return_levels: int = 0
+    """How many levels of return prompts can ask for (a return-conditioned policy: `train sft
+    --data` learns one); 0: they ask for none."""
+
+    return_level: int | None = None
+    """Which level is asked for when the policy acts; by default the highest."""
+
+    def __post_init__(self) -> None:
+        steps = self.history_steps
+        require(1 <= steps <= 100, "prompt.history_steps", steps, "1 to 100")
+        levels, level = self.return_levels, self.return_level
+        require(levels == 0 or 2 <= levels <= 100, "prompt.return_levels", levels, "0, or 2 to 100")
+        expected = f"1 to prompt.return_levels ({levels})"
+        is_one = level is None or 1 <= level <= levels
+        require(is_one, "prompt.return_level", level, expected)
+
+
+@dataclass(frozen=True)
+class LoraConfig:
+    """Low-rank adapters instead of full fine-tuning."""
+
+    components: tuple[Literal["vision_tower", "projector", "language_model"], ...] = ()
+    """Parts of the model that get adapters; none means that all weights are trained."""
+
+    rank: int = 128
+    """Of the adapter matrices. RL4VLM: 128."""
+
+    alpha: int = 256
+    """The adapters' output is scaled by alpha / rank. RL4VLM: 256."""
+
+    dropout: float = 0.05
+    """On the adapters' input, during supervised fine-tuning only: reinforcement learning
+    scores without dropout. RL4VLM: 0.05."""
+
+    def __post_init__(self) -> None:
+        require(1 <= self.rank <= 1024, "lora.rank", self.rank, "1 to 1024")
+        require(self.alpha > 0, "lora.alpha", self.alpha, "above 0")
+        require(0 <= self.dropout < 1, "lora.dropout", self.dropout, "0 up to 1")
+
+
+@dataclass(frozen=True)
+class OptimizerConfig:
+    """How the weights move."""
+
+    algorithm: Literal["adam", "muon"] = "adam"
+    """"muon" moves the matrices inside the layers along their orthogonalised momentum, and
+    the rest (embeddings, norms, value head) by Adam at half the rate. It takes a third of
+    Adam's steps to train a small model from nothing; of little use in fine-tuning."""
+
+    learning_rate: float = 1e-5
+    """At its highest. RL4VLM: 1e-5; a model trained from scratch wants 1e-4 to 1e-3."""
+
+    final_learning_rate: float = 1e-9
+    """At the end of the schedule. RL4VLM: 1e-9."""
+
+    schedule: Literal["cosine", "linear", "constant"] = "cosine"
+    """Shape of the decay from the first to the second."""
+
+    warmup_steps: int = 0
+    """Optimiser steps over which the learning rate rises from zero."""
+
+    epsilon: float = 1e-7
+    """Added to the root of the second moment. RL4VLM: 1e-7."""
+
+    max_gradient_norm: float = 1.0
+    """Gradients are scaled down to this length. RL4VLM's code: 0.01."""
+
+    def __post_init__(self) -> None:
+        rate = self.learning_rate
+        hint = f"; did you mean {rate}e-5?" if 0.1 < rate <= 10_000 else ""
+        require(0 < rate <= 0.1, "optimizer.learning_rate", rate, "above 0, at most 0.1" + hint)
+        final = self.final_learning_rate
+        expected = f"0 to learning_rate ({rate:g})"
+        require(0 <= final <= rate, "optimizer.final_learning_rate", final, expected)
+        require(self.warmup_steps >= 0, "optimizer.warmup_steps", self.warmup_steps, "0 or more")
+        require(self.epsilon > 0, "optimizer.epsilon", self.epsilon, "above 0")
+        norm = self.max_gradient_norm
+        require(norm > 0, "optimizer.max_gradient_norm", norm, "above 0")
+
+
+@dataclass(frozen=True)
+class ComputeConfig:
+    """How the work is laid on the machine. Changes speed and memory, never what is learned."""
+
+    micro_batch_tokens: int = 2048
+    """Tokens, padding included, in one forward and backward pass; gradients accumulate."""
+
+    precision: Literal["fp32", "bf16"] = "fp32"
+    """Of the forward pass; weights, log-probs and losses stay fp32. `forethought doctor` says
+    whether this machine's processor has it."""
+
+    gradient_checkpointing: bool = False
+    """Recompute activations in the backward pass: less memory, a third more time."""
+
+    threads: int | None = None
+    """CPU threads of PyTorch; by default OMP_NUM_THREADS, else one fewer than there are cores."""
+
+    def __post_init__(self) -> None:
+        tokens = self.micro_batch_tokens
+        require(tokens >= 64, "compute.micro_batch_tokens", tokens, "64 or more")
+        threads = self.threads
+        require(threads is None or threads >= 1, "compute.threads", threads, "1 or more")
+
+
+@dataclass(frozen=True)
+class RolloutConfig:
+    """How experience is gathered."""
+
+    slots: int = 64
+    """Environments played at the same time, over all processes."""
+
+    steps_per_iteration: int = 512
+    """Environment steps between two updates. RL4VLM: 512 (NumberLine, Blackjack), 1024 else.
+    Without a critic at least so many: whole episodes, one from every slot until it is enough."""
+
+    temperature: float = 0.2
+    """Sampling temperature; log-probs are recorded at it. RL4VLM: 0.2."""
+
+    max_new_tokens: int = 128
+    """Longest answer. RL4VLM: 256."""
+
+    hold_actions: bool = False
+    """Whether answers can name only actions that are open now, those that the prompt lists or
+    else all legal ones: the tokens of the action field are drawn from those that lead to one,
+    and their log-probs are of that distribution."""
+
+    on_invalid: Literal["random", "penalise"] = "random"
+    """An answer without a valid action: draw one uniformly (RL4VLM, Eq. 4.1), or let the
+    world penalise it."""
+
+    def __post_init__(self) -> None:
+        require(self.slots >= 1, "rollout.slots", self.slots, "1 or more")
+        steps = self.steps_per_iteration
+        expected = f"a positive multiple of rollout.slots ({self.slots})"
+        is_multiple = steps > 0 and steps % self.slots == 0
+        require(is_multiple, "rollout.steps_per_iteration", steps, expected)
+        require(self.temperature > 0, "rollout.temperature", self.temperature, "above 0")
+        longest = self.max_new_tokens
+        require(longest >= 1, "rollout.max_new_tokens", longest, "1 or more")

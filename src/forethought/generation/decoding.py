@@ -1,0 +1,320 @@
+"""The decode loop: continuous batching over a preallocated cache.
+
+Rows are independent. A finished row leaves at once and the next request takes its
+place; equal prompts are computed once and copied. Every answer's randomness comes from
+its own seed, so an answer does not depend on what is generated beside it. Several models
+may read the same rows, and agree on one distribution.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from forethought.generation.constrained import ActionField
+from forethought.generation.contract import GenerationRequest, GenerationResult
+from forethought.generation.queue import RequestQueue, room_for
+from forethought.generation.sampling import draw_tokens
+from forethought.generation.stepping import SteppedModel
+from forethought.models.actor_critic import RULED_OUT, ActorCritic
+from forethought.models.batching import Example, build_batch, plan_rows
+from forethought.models.encoding import Encoder
+from forethought.types import Completion, FinishReason, Prompt
+
+PREFILL_TOKENS = {"cpu": 2048}
+"""At most so many prompt tokens in one forward pass: on the CPU as many as leave what the
+layers compute in the processor's cache."""
+PREFILL_TOKENS_ELSEWHERE = 16384
+
+Mix = Callable[[Sequence[Tensor]], Tensor]
+"""From each model's logits [B, V] of the same rows to those that are drawn from."""
+
+
+class _Prefilled(NamedTuple):
+    """A prompt that has been through the model; its keys and values lie in a cache row."""
+
+    row: int
+    logits_V: Tensor
+    value: float | None
+    length: int
+    position_lag: int
+
+
+class _Row:
+    """A request being answered."""
+
+    def __init__(
+        self, request: GenerationRequest, prefilled: _Prefilled, field: ActionField | None
+    ) -> None:
+        self.request = request
+        self.value = prefilled.value
+        self.field = field
+        """Of answers whose action is held to those that may be named."""
+        self.ids: list[int] = []
+        self.logprobs: list[float] = []
+        self.allowed: list[tuple[int, ...] | None] = []
+
+    def add(self, token: int, logprob: float) -> None:
+        """Takes a token that was drawn."""
+        self.ids.append(token)
+        self.logprobs.append(logprob)
+        if self.field is not None:
+            self.field.write(token)
+
+
+class DecodeLoop:
+    """Answers requests with one fixed set of weights; make a new one after an update."""
+
+    def __init__(
+        self,
+        actor_critic: ActorCritic,
+        encoder: Encoder,
+        *,
+        slots: int,
+        others: Sequence[ActorCritic] = (),
+        mix: Mix = itemgetter(0),
+    ) -> None:
+        """
+        Args:
+            actor_critic: in evaluation mode (no dropout); its critic judges prompts.
+            slots: how many requests are answered at a time.
+            others: models of the same architecture that read along.
+            mix: how all of them, in this order, give one distribution.
+        """
+        modules = (actor_critic, *others)
+        self._models = [SteppedModel(module, encoder, rows=2 * slots) for module in modules]
+        self._mix = mix
+        self._encoder = encoder
+        self._slots = slots
+        self._device = actor_critic.model.device
+        self._prefill_tokens = PREFILL_TOKENS.get(self._device.type, PREFILL_TOKENS_ELSEWHERE)
+        self._waiting = RequestQueue()
+        self._rows: list[_Row] = []
+        # Rows 0 … slots-1 decode; the others keep prefilled prompts for whoever asks next.
+        self._prefilled: OrderedDict[bytes, _Prefilled] = OrderedDict()
+        self._free_prompt_rows = list(range(2 * slots - 1, slots - 1, -1))
+        self._lengths_B = np.zeros(slots, dtype=np.int64)
+        self._lags_B = np.zeros(slots, dtype=np.int64)
+        self._temperatures_B = torch.zeros(slots, device=self._device)
+        self._uniforms_BT = torch.zeros(slots, 0, device=self._device)
+        self._counts_B = np.zeros(slots, dtype=np.int64)
+        self._logits_BV: Tensor | None = None
+
+    @property
+    def pending(self) -> int:
+        """Requests not yet answered."""
+        return len(self._waiting) + len(self._rows)
+
+    def submit(self, request: GenerationRequest) -> None:
+        self._waiting.put(request)
+
+    def advance(self) -> list[GenerationResult]:
+        """Decodes until at least one request is answered; empty if none is pending."""
+        results: list[GenerationResult] = []
+        while self.pending and not results:
+            results = self.step()
+        return results
+
+    @torch.inference_mode()
+    def step(self) -> list[GenerationResult]:
+        """Admits what waits, as far as there is room, and draws one token for each row."""
+        results = self._admit() if self._should_admit() else []
+        return results + self._decode_one_token() if self._rows else results
+
+    def _should_admit(self) -> bool:
+        """Prompts are taken in groups: a forward pass for one row costs almost as much
+        as for eight. Few are left waiting only while most slots are busy."""
+        free, waiting = self._slots - len(self._rows), len(self._waiting)
+        is_group = min(free, waiting) >= max(1, self._slots // 8)
+        return waiting > 0 and (is_group or 2 * free >= self._slots)
+
+    # --- prompts -----------------------------------------------------------------------
+
+    def _admit(self) -> list[GenerationResult]:
+        first = len(self._rows)
+        requests = self._waiting.take(self._slots - first)
+        seated = [request for request in requests if request.max_new_tokens > 0]
+        # The first row of those that begin with a prompt; the others copy.
+        homes: dict[bytes, int] = {}
+        for row, request in enumerate(seated, first):
+            homes.setdefault(request.prompt.key, row)
+        written = self._prefill_missing(requests, homes)
+        copies: list[tuple[int, int]] = []
+        for row, request in enumerate(seated, first):
+            prefilled = self._prefilled[request.prompt.key]
+            if row not in written:
+                copies.append((prefilled.row, row))
+            self._seat(row, request, prefilled)
+        if copies:
+            sources, rows = map(self._tensor, zip(*copies, strict=True))
+            longest = int(self._lengths_B[first : len(self._rows)].max())
+            for model in self._models:
+                model.copy_rows(sources, rows, longest)
+        return [self._valued(request) for request in requests if request.max_new_tokens == 0]
+
+    def _valued(self, request: GenerationRequest) -> GenerationResult:
+        empty = Completion((), (), (), "", FinishReason.LENGTH, request.temperature)
+        return GenerationResult(request.key, empty, self._prefilled[request.prompt.key].value)
+
+    def _seat(self, row: int, request: GenerationRequest, prefilled: _Prefilled) -> None:
+        field = None
+        if request.choices is not None:
+            encoder = self._encoder
+            field = ActionField(encoder.token_bytes(), request.choices, encoder.stop_ids)
+        self._rows.append(_Row(request, prefilled, field))
+        self._lengths_B[row] = prefilled.length
+        self._lags_B[row] = prefilled.position_lag
+        self._counts_B[row] = 0
+        self._temperatures_B[row] = request.temperature
+        if self._uniforms_BT.shape[1] < request.max_new_tokens:
+            wider = self._uniforms_BT.new_zeros(self._slots, request.max_new_tokens)
+            wider[:, : self._uniforms_BT.shape[1]] = self._uniforms_BT
+            self._uniforms_BT = wider
+        randomness = np.random.Generator(np.random.Philox(key=request.seed))
+        uniforms_T = torch.from_numpy(randomness.random(request.max_new_tokens, dtype=np.float32))
+        self._uniforms_BT[row, : request.max_new_tokens] = uniforms_T.to(self._device)
+        if self._logits_BV is None:
+            self._logits_BV = prefilled.logits_V.new_zeros(self._slots, len(prefilled.logits_V))
+        self._logits_BV[row] = prefilled.logits_V
+
+    def _prefill_missing(
+        self, requests: Sequence[GenerationRequest], homes: Mapping[bytes, int]
+    ) -> set[int]:
+        """Puts new prompts through the model.
+
+        Args:
+            homes: the row in which each prompt is to be continued, if in any.
+
+        Returns:
+            The rows that hold their prompt now.
+        """
+        missing: dict[bytes, Prompt] = {}
+        for request in requests:
+            if request.prompt.key in self._prefilled:
+                self._prefilled.move_to_end(request.prompt.key)
+            else:
+                missing[request.prompt.key] = request.prompt
+        for model in self._models:
+            model.ensure_capacity(max(map(room_for, requests)))
+        while len(self._free_prompt_rows) < len(missing):
+            _, evicted = self._prefilled.popitem(last=False)
+            self._free_prompt_rows.append(evicted.row)
+        prompts = list(missing.values())
+        for rows in plan_rows([Example(prompt, ()) for prompt in prompts], self._prefill_tokens):
+            self._prefill([prompts[index] for (index,) in rows], homes)
+        return {homes[key] for key in missing if key in homes}
+
+    def _prefill(self, prompts: Sequence[Prompt], homes: Mapping[bytes, int]) -> None:
+        rows = [self._free_prompt_rows.pop() for _ in prompts]
+        in_use = [homes.get(prompt.key, row) for prompt, row in zip(prompts, rows, strict=True)]
+        batch = build_batch([[Example(prompt, ())] for prompt in prompts], self._encoder)
+        batch = batch.to(self._device)
+        lengths = [len(prompt.token_ids) for prompt in prompts]
+        read = [
+            model.read_prompts(batch, lengths, self._tensor(rows), self._tensor(in_use))
+            for model in self._models
+        ]
+        logits_BV = self._mix([one.logits_BV for one in read])
+        for index, prompt in enumerate(prompts):
+            self._prefilled[prompt.key] = _Prefilled(
+                rows[index],
+                logits_BV[index],
+                read[0].values[index],
+                lengths[index],
+                read[0].lags[index],
+            )
+
+    # --- tokens ------------------------------------------------------------------------
+
+    def _decode_one_token(self) -> list[GenerationResult]:
+        """Draws a token for every row, retires the rows that are done, and puts the
+        others through the model to learn what may follow."""
+        assert self._logits_BV is not None
+        active = len(self._rows)
+        counts = torch.from_numpy(self._counts_B[:active]).to(self._device)
+        drawn = draw_tokens(
+            logits_BV=self._held(self._logits_BV[:active]),
+            temperatures_B=self._temperatures_B[:active],
+            uniforms_B=self._uniforms_BT[:active].gather(1, counts[:, None]).squeeze(1),
+        )
+        self._counts_B[:active] += 1
+        finished: list[int] = []
+        for index, (row, token, logprob) in enumerate(
+            zip(self._rows, drawn.ids_B.tolist(), drawn.logprobs_B.tolist(), strict=True)
+        ):
+            row.add(token, logprob)
+            if token in self._encoder.stop_ids or len(row.ids) == row.request.max_new_tokens:
+                finished.append(index)
+        results = [self._finish(self._rows[index]) for index in finished]
+        if finished:
+            self._retire(finished)
+        if self._rows:
+            self._forward_last_tokens()
+        return results
+
+    def _held(self, logits_BV: Tensor) -> Tensor:
+        """The logits with the tokens ruled out that lead to no action, where rows are held."""
+        held = [(index, row) for index, row in enumerate(self._rows) if row.field is not None]
+        if not held:
+            return logits_BV
+        logits_BV = logits_BV.clone()
+        for index, row in held:
+            assert row.field is not None
+            allowed = row.field.allowed()
+            row.allowed.append(allowed)
+            if allowed is not None:
+                ids = self._tensor(allowed)
+                kept = logits_BV[index, ids]
+                logits_BV[index] = RULED_OUT
+                logits_BV[index, ids] = kept
+        return logits_BV
+
+    def _finish(self, row: _Row) -> GenerationResult:
+        stopped = row.ids[-1] in self._encoder.stop_ids
+        text, offsets = self._encoder.detokenise(row.ids)
+        completion = Completion(
+            token_ids=tuple(row.ids),
+            logprobs=tuple(row.logprobs),
+            token_offsets=offsets,
+            text=text,
+            finish_reason=FinishReason.STOP if stopped else FinishReason.LENGTH,
+            temperature=row.request.temperature,
+            allowed_ids=tuple(row.allowed) if any(row.allowed) else (),
+        )
+        return GenerationResult(row.request.key, completion, row.value)
+
+    def _retire(self, finished: Sequence[int]) -> None:
+        """Fills the holes with the last rows, so that the active rows stay contiguous."""
+        gone = set(finished)
+        keep = len(self._rows) - len(gone)
+        holes = [index for index in finished if index < keep]
+        movers = [index for index in range(keep, len(self._rows)) if index not in gone]
+        for hole, mover in zip(holes, movers, strict=True):
+            self._rows[hole] = self._rows[mover]
+        del self._rows[keep:]
+        if not movers:
+            return
+        longest = int(self._lengths_B[movers].max())
+        for model in self._models:
+            model.copy_rows(self._tensor(movers), self._tensor(holes), longest)
+        for array in (self._lengths_B, self._lags_B, self._counts_B):
+            array[holes] = array[movers]
+        for tensor in (self._temperatures_B, self._uniforms_BT):
+            tensor[holes] = tensor[movers]
+
+    def _forward_last_tokens(self) -> None:
+        assert self._logits_BV is not None
+        active = len(self._rows)
+        ids_B1 = self._tensor([[row.ids[-1]] for row in self._rows])
+        lengths_B, lags_B = self._lengths_B[:active], self._lags_B[:active]
+        self._logits_BV[:active] = self._mix(
+            [model.read_tokens(ids_B1, lengths_B, lags_B) for model in self._models]
+        )
+        self._lengths_B[:active] += 1
+
+    def _tensor(self, numbers: Sequence[object]) -> Tensor:
+        return torch.tensor(numbers, dtype=torch.int64, device=self._device)

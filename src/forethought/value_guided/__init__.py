@@ -1,0 +1,1 @@
+"""Acting by values: a behavior policy, weighted by what each token is worth."""

@@ -1,0 +1,131 @@
+"""Which package may import which, from the ground floor up.
+
+`docs/reference/data_flow.md` tells it in words. To give a package a new neighbor, or to add a package,
+write it here: the table is the only place where that is decided.
+"""
+
+import re
+
+PACKAGES: dict[str, set[str]] = {
+    "types": set(),
+    "value_checks": set(),
+    "errors": set(),
+    "visible": set(),
+    "durable": set(),
+    "cache": set(),
+    "threads": set(),
+    "seals": {"errors"},
+    "configs": {"errors"},
+    "algorithm_configs": {"configs"},
+    "config_file": {"errors", "configs", "algorithm_configs"},
+    "environments": {"types", "errors", "value_checks", "cache"},
+    "losses": set(),
+    "targets": {"types", "errors", "losses"},
+    "prompts": {"types", "configs", "environments"},
+    "models": {"types", "errors", "visible", "durable", "cache", "configs", "losses"},
+    "generation": {"types", "models"},
+    "value_guided": {"types", "errors", "configs", "losses", "models", "generation"},
+    "chat": {"types", "errors", "visible", "configs", "generation"},
+    "rollouts": {
+        *("types", "errors", "value_checks", "configs", "durable"),
+        *("environments", "prompts", "generation"),
+    },
+    "runs": {"types", "errors", "durable", "seals"},
+    "offline": {
+        *(
+            "types",
+            "errors",
+            "configs",
+            "algorithm_configs",
+            "config_file",
+            "environments",
+            "targets",
+        ),
+        *("prompts", "models", "generation", "rollouts"),
+    },
+    "training": {
+        *("threads", "types", "errors", "configs", "algorithm_configs", "config_file", "losses"),
+        *("models", "generation", "rollouts", "runs", "offline"),
+    },
+    "algorithms": {
+        *(
+            "types",
+            "errors",
+            "configs",
+            "algorithm_configs",
+            "config_file",
+            "environments",
+            "losses",
+        ),
+        *("targets", "prompts", "models", "generation", "value_guided", "rollouts", "runs"),
+        *("offline", "training"),
+    },
+    "evaluation": {
+        *(
+            "types",
+            "errors",
+            "seals",
+            "configs",
+            "algorithm_configs",
+            "config_file",
+            "environments",
+        ),
+        *("prompts", "models", "generation", "value_guided", "chat", "rollouts"),
+    },
+    "serving": {"types", "errors", "visible", "configs", "models", "generation", "chat"},
+    "data": {
+        *("types", "errors", "durable", "configs", "algorithm_configs", "config_file"),
+        *("targets", "prompts", "models", "generation", "chat", "rollouts", "evaluation"),
+    },
+    "reports": {
+        *("types", "errors", "visible", "configs", "algorithm_configs", "config_file"),
+        *("environments", "rollouts", "runs", "evaluation", "data"),
+    },
+    "bench": {
+        *(
+            "threads",
+            "types",
+            "configs",
+            "algorithm_configs",
+            "config_file",
+            "environments",
+            "losses",
+        ),
+        *("prompts", "models", "generation", "value_guided", "rollouts", "runs", "offline"),
+        *("training", "algorithms"),
+    },
+    "studies": {
+        *(
+            "errors",
+            "visible",
+            "configs",
+            "algorithm_configs",
+            "config_file",
+            "runs",
+            "evaluation",
+            "reports",
+        ),
+    },
+    "cli": {
+        *("types", "errors", "visible", "seals", "configs", "algorithm_configs", "config_file"),
+        *("environments", "targets", "models", "generation", "value_guided", "chat", "threads"),
+        *("rollouts", "runs", "offline", "training", "algorithms", "evaluation", "serving"),
+        *("data", "reports", "bench", "studies"),
+    },
+    "__main__": {"cli"},
+}
+"""From the ground floor up: a room may import those that stand above it in this table, and
+of them only these."""
+
+WITHOUT_TORCH = {
+    *("types", "value_checks", "errors", "visible", "durable", "cache", "threads"),
+    *("configs", "algorithm_configs", "config_file", "environments", "prompts", "runs"),
+}
+"""A world, a prompt or a run folder is read in milliseconds, and by those who have no torch."""
+
+
+def package_of(name: str) -> str:
+    """The package; an algorithm's settings are read without its loop, and by more."""
+    if re.fullmatch(r"algorithms\.\w+\.config", name):
+        return "algorithm_configs"
+    return "config_file" if name == "configs.file" else name.partition(".")[0]
