@@ -1,7 +1,7 @@
 """Which package may import which, from the ground floor up.
 
-`docs/reference/data_flow.md` tells it in words. To give a package a new neighbor, or to add a package,
-write it here: the table is the only place where that is decided.
+`docs/reference/data_flow.md` tells it in words. To give a package a new neighbor, or to add a
+package, write it here: the table is the only place where that is decided.
 """
 
 import re
