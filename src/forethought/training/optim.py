@@ -36,7 +36,7 @@ VALUE_HEAD = "value_head."
 _NOT_INSIDE = ("embed", "lm_head", VALUE_HEAD)
 """Matrices with these in their names are tables of vectors, or the critic's: not for Muon."""
 _BESIDE_MUON = 0.5
-"""Adam's rate as a multiple of Muon's: docs/experiments.md."""
+"""Adam's rate as a multiple of Muon's: docs/results/points24.md."""
 
 
 def make_optimizers(

@@ -1,0 +1,122 @@
+"""Writes the tables of studies into the pages of results.
+
+    python docs/study_tables.py            # fills every page below docs/
+    python docs/study_tables.py --check    # exit code 1 if a page differs from its study
+
+A page holds a table between two comments. The first names the study, whose `results.json` is
+checked in as docs/results/STUDY/results.json, and may choose columns and variants:
+
+    <!-- study: ablations; columns: success, return; variants: gae | rloo | grpo -->
+    <!-- end -->
+
+Without `columns` all of them are shown, without `variants` all of the study's. The last stage of a
+variant is shown; `variant@1 as LABEL` is its first one under another name.
+tests/design/test_study_tables.py compares every table that is checked in with what is generated,
+so that text and numbers cannot drift apart.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+Json = dict[str, Any]
+
+_BLOCK = re.compile(r"(<!-- study: ([^>]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+def percent(pooled: Json) -> str:
+    low, high = (f"{100 * bound:.1f}" for bound in pooled["success_interval"])
+    return f"{100 * pooled['success_rate']:.1f} [{low}, {high}]"
+
+
+def mean_return(pooled: Json) -> str:
+    mean = _decimal(pooled["mean_return"])
+    if pooled["return_interval"] is None:
+        return mean
+    low, high = map(_decimal, pooled["return_interval"])
+    return f"{mean} [{low}, {high}]"
+
+
+def _decimal(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
+
+
+COLUMNS: Mapping[str, tuple[str, Callable[[Json], str]]] = {
+    "success": ("success, %", lambda stage: percent(stage["pooled"])),
+    "return": ("return", lambda stage: mean_return(stage["pooled"])),
+    "invalid": ("invalid, %", lambda stage: f"{100 * stage['pooled']['invalid_rate']:.1f}"),
+    "seeds": ("seeds", lambda stage: ", ".join(str(seed["seed"]) for seed in stage["seeds"])),
+    "episodes": ("episodes", lambda stage: f"{stage['pooled']['episodes']:,}"),
+    "minutes": ("training, min", lambda stage: f"{stage['training_s'] / 60:.1f}"),
+}
+
+
+def filled(text: str, studies: Path = DOCS / "results") -> str:
+    """The page with every table as its study's results have it."""
+
+    def block(match: re.Match[str]) -> str:
+        return f"{match[1]}\n{table(match[2], studies)}\n{match[4]}"
+
+    return _BLOCK.sub(block, text)
+
+
+def table(request: str, studies: Path) -> str:
+    """Lines of Markdown.
+
+    Args:
+        request: what the comment says behind `study: `.
+        studies: a folder for each study.
+    """
+    name, *choices = (part.strip() for part in request.split(";"))
+    chosen = {key.strip(): value for key, _, value in (choice.partition(":") for choice in choices)}
+    if unknown := set(chosen) - {"columns", "variants"}:
+        raise SystemExit(f"study: {request}: got {sorted(unknown)}, expected columns or variants")
+    names = [each.strip() for each in chosen.get("columns", ", ".join(COLUMNS)).split(",")]
+    if unknown := set(names) - set(COLUMNS):
+        raise SystemExit(f"study: {request}: no column {sorted(unknown)}, but {list(COLUMNS)}")
+    results: Json = json.loads((studies / name / "results.json").read_text(encoding="utf-8"))
+    stages = _stages(results)
+    last = [each for each in stages if "@" not in each]
+    variants = [each.strip() for each in chosen.get("variants", " | ".join(last)).split("|")]
+    lines = [["variant", *(COLUMNS[each][0] for each in names)], ["---"] * (len(names) + 1)]
+    for variant in variants:
+        key, _, label = variant.partition(" as ")
+        if key not in stages:
+            raise SystemExit(f"study: {request}: no variant {key!r}, but {sorted(stages)}")
+        cells = [_cell(stages[key], COLUMNS[each][1]) for each in names]
+        lines.append([(label or key).replace("_", "\\_"), *cells])
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+def _stages(results: Json) -> dict[str, Json]:
+    found: dict[str, Json] = {}
+    for stage in results["stages"]:
+        found[f"{stage['row']}@{stage['stage']}"] = stage
+        if stage["is_last"]:
+            found[stage["row"]] = stage
+    return found
+
+
+def _cell(stage: Json, column: Callable[[Json], str]) -> str:
+    return "–" if stage["pooled"] is None else column(stage)
+
+
+def main(arguments: list[str]) -> int:
+    stale = False
+    for page in sorted(DOCS.rglob("*.md")):
+        old = page.read_text(encoding="utf-8")
+        new = filled(old)
+        if new != old:
+            stale = True
+            print(page.relative_to(DOCS.parent))
+            if "--check" not in arguments:
+                page.write_text(new, encoding="utf-8")
+    return int(stale and "--check" in arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
