@@ -5,7 +5,7 @@
 The engine limits itself by `UCI_LimitStrength` at 1,000 nodes, draws by its clock, and keeps
 its memory within a game; the `chess` package's own client asks it. Two questions. How far
 apart are the moves that both choose in a position (total variation; beside it that of two
-samples of our own, which is chance)? Who wins, colours taken in turn?
+samples of our own, which is chance)? Who wins, colors taken in turn?
 """
 
 import argparse

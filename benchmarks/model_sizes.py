@@ -23,7 +23,7 @@ from forethought.studies.cells import Cell, Plan, plan_study
 from forethought.studies.code_version import code_version
 from forethought.studies.config import load_study
 from forethought.studies.records import read_outcome
-from forethought.studies.summary import StageSummary, summarise
+from forethought.studies.summary import StageSummary, summarize
 
 LOOKS = (
     ("#0072b2", "-", "o"),
@@ -56,7 +56,7 @@ def read_points(plan: Plan, judging: str | None) -> dict[str, list[Point]]:
         raise ConfigError(f"--judging: got {judging}, expected {' or '.join(names) or 'none'}")
     rows = {row.name: row for row in plan.rows}
     found: defaultdict[str, list[Point]] = defaultdict(list)
-    summary = summarise(plan, [read_outcome(cell, plan) for cell in plan.cells()])
+    summary = summarize(plan, [read_outcome(cell, plan) for cell in plan.cells()])
     for stage in summary.stages:
         size, separator, method = stage.row.partition(": ")
         if not separator:
@@ -89,7 +89,7 @@ def draw(found: dict[str, list[Point]], svg: Path) -> None:
     figure = Figure(figsize=(6.0, 3.6), layout="constrained")
     axes = figure.subplots()
     looks = zip(found.items(), LOOKS, strict=False)
-    for number, ((method, points), (colour, line, mark)) in enumerate(looks):
+    for number, ((method, points), (color, line, mark)) in enumerate(looks):
         middles = [point.mean_return for point in points]
         below = [point.mean_return - point.interval.low for point in points]
         above = [point.interval.high - point.mean_return for point in points]
@@ -97,7 +97,7 @@ def draw(found: dict[str, list[Point]], svg: Path) -> None:
             [point.parameters * APART**number for point in points],
             middles,
             yerr=[below, above],
-            color=colour,
+            color=color,
             linestyle=line,
             marker=mark,
             capsize=3,

@@ -60,7 +60,7 @@ def measure(run: str, data: str, episodes: int) -> tuple[Numbers, Numbers, Rewar
     returns: list[Numbers] = []
     trajectories = islice(stored(Path(data)), episodes)
     while chunk := list(islice(trajectories, BATCH)):
-        laid_out = [to_episode(trajectory, policy.behaviour) for trajectory in chunk]
+        laid_out = [to_episode(trajectory, policy.behavior) for trajectory in chunk]
         for trajectory, episode, ratios_N in zip(
             chunk, laid_out, ratios_of(policy, laid_out, config), strict=True
         ):
@@ -86,21 +86,19 @@ def ratios_of(
     policy: WeightedPolicy[ActingConfig], episodes: list[Episode], config: QSFTConfig
 ) -> list[Numbers]:
     """p/π of every token, 0 outside the support, episode by episode."""
-    behaviour = policy.behaviour
-    behaviour.module.eval()
+    behavior = policy.behavior
+    behavior.module.eval()
     policy.worth.eval()
-    parts = lay_out(
-        episodes, behaviour.encoder, behaviour.device, config.compute.micro_batch_tokens
-    )
+    parts = lay_out(episodes, behavior.encoder, behavior.device, config.compute.micro_batch_tokens)
     found: list[torch.Tensor] = []
     for part in parts:
-        behaviour_NV = behaviour.module.action_logprobs(part.tokens, part.is_action_BT)
+        behavior_NV = behavior.module.action_logprobs(part.tokens, part.is_action_BT)
         likelihood_NV = policy.worth.action_logprobs(part.tokens, part.is_action_BT)
         ratios_NV = likelihood_ratios(
             likelihood_logprobs_NV=likelihood_NV,
-            behaviour_logprobs_NV=behaviour_NV,
+            behavior_logprobs_NV=behavior_NV,
             support_NV=support_mask(
-                logprobs_NV=behaviour_NV,
+                logprobs_NV=behavior_NV,
                 top_p=config.support.top_p,
                 min_probability=config.support.min_probability,
             ),

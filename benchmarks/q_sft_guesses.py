@@ -53,12 +53,12 @@ def compare(
     policy: WeightedPolicy[ActingConfig], step: Step, guesses: tuple[str, str]
 ) -> tuple[float, float, float]:
     """Whether the first guess has the higher number, by `NUMBERS`: 1, 0, or 0.5 for equal ones."""
-    encoder, behaviour = policy.behaviour.encoder, policy.behaviour
+    encoder, behavior = policy.behavior.encoder, policy.behavior
     texts = [write_answer(Advice(guess, ()), "action_only") for guess in guesses]
-    prompt = behaviour.prompt(step.prompt.messages)
-    examples = [Example(prompt, encoder.tokenise_answer(text)) for text in texts]
+    prompt = behavior.prompt(step.prompt.messages)
+    examples = [Example(prompt, encoder.tokenize_answer(text)) for text in texts]
     batch = build_batch([examples], encoder)
-    own_BT = behaviour.module(batch).logprobs_BT
+    own_BT = behavior.module(batch).logprobs_BT
     ratios_BT = policy.worth(batch).logprobs_BT - own_BT
     first, second = (example.completion_ids for example in examples)
     differ = next(

@@ -4,7 +4,7 @@
     python benchmarks/q_sft_tabular.py --mdps 200 --actions 3 5 20 100 --json
 
 For each number of actions: Theorem 4.1's two bounds, and how much of the gap between the
-behaviour policy and the best one the extracted policy closes. No sampling, no network: what
+behavior policy and the best one the extracted policy closes. No sampling, no network: what
 fails here fails by construction.
 """
 
@@ -42,9 +42,9 @@ class Extracted:
     extraction: str
     beta: float
     gap_closed: float = 0.0
-    """Mean share of the gap from behaviour to optimum; negative: worse than behaviour."""
+    """Mean share of the gap from behavior to optimum; negative: worse than behavior."""
     worse: float = 0.0
-    """Share of MDPs where the policy is worse than the behaviour."""
+    """Share of MDPs where the policy is worse than the behavior."""
 
 
 @dataclass
@@ -70,11 +70,11 @@ def examine(*, mdps: int, states: int, actions: int, seed: int) -> Findings:
     for _ in range(mdps):
         mdp = random_mdp(rng, states=states, actions=actions)
         best_SA = optimal_values(mdp)
-        behaviour = policy_value(mdp, mdp.behaviour_SA)
+        behavior = policy_value(mdp, mdp.behavior_SA)
         optimum = policy_value(mdp, np.eye(actions)[best_SA.argmax(1)])
         for leftover in ("spread", "dummy"):
             likelihood_SA = likelihood_fixed_point(mdp, leftover=leftover)
-            least_SA = best_SA * mdp.behaviour_SA
+            least_SA = best_SA * mdp.behavior_SA
             holds = (likelihood_SA >= least_SA - ROUNDING).all()
             add(found.lower_bound, leftover, holds / mdps)
             add(found.upper_bound, leftover, (likelihood_SA <= best_SA + ROUNDING).all() / mdps)
@@ -85,8 +85,8 @@ def examine(*, mdps: int, states: int, actions: int, seed: int) -> Findings:
                         mdp, likelihood_SA, beta=beta, extraction=row_kind(extraction)
                     )
                     value = policy_value(mdp, policy_SA)
-                    row.gap_closed += (value - behaviour) / (optimum - behaviour) / mdps
-                    row.worse += (value < behaviour - ROUNDING) / mdps
+                    row.gap_closed += (value - behavior) / (optimum - behavior) / mdps
+                    row.worse += (value < behavior - ROUNDING) / mdps
     found.extracted = list(rows.values())
     return found
 
@@ -125,7 +125,7 @@ def main() -> None:
                 f"   p <= Q* {found.upper_bound[leftover]:6.1%}"
                 f"   p = Q*π {found.equality[leftover]:6.1%}"
             )
-        print("  gap from behaviour to optimum that is closed (worse than behaviour in)")
+        print("  gap from behavior to optimum that is closed (worse than behavior in)")
         print("  " + " " * 20 + "".join(f"{f'β = {beta:g}':>18}" for beta in BETAS))
         for leftover, extraction in WAYS:
             cells = [

@@ -2,7 +2,7 @@
 
 A language model made from nothing learns a one-step world: first it imitates a few
 answers of an expert, most of them wrong on purpose, then PPO finds what the reward pays
-for. Only the model, the optimiser and the world come from elsewhere; generating, scoring,
+for. Only the model, the optimizer and the world come from elsewhere; generating, scoring,
 judging and the loss are all here, one completion at a time and as slowly as that is.
 
     python examples/ppo_in_one_file.py
@@ -107,7 +107,7 @@ def act(seed: int) -> tuple[list[int], list[int], int, Tensor, float, float]:
 
 
 def advantages(rewards_T: list[float], values_T: list[float]) -> list[float]:
-    """Generalised advantage estimation of an episode that terminates at its last step."""
+    """Generalized advantage estimation of an episode that terminates at its last step."""
     result, advantage, next_value = [], 0.0, 0.0
     for reward, value in zip(reversed(rewards_T), reversed(values_T), strict=True):
         advantage = reward + GAMMA * next_value - value + GAMMA * GAE_LAMBDA * advantage

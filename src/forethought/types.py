@@ -175,7 +175,7 @@ class ParsedAction:
     """Tokens before the `"action"` key."""
     action_span: Span
     """Tokens from the `"action"` key to the end, end-of-sequence included."""
-    was_randomised: bool = False
+    was_randomized: bool = False
     """The completion held no valid action and one was drawn uniformly (RL4VLM, Eq. 4.1)."""
 
 

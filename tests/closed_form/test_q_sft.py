@@ -50,16 +50,16 @@ def solved(actions: int) -> tuple[Solved, ...]:
 
 
 @for_each_size
-def test_never_below_behaviour_times_value(actions: int) -> None:
+def test_never_below_behavior_times_value(actions: int) -> None:
     """Theorem 4.1, lower bound."""
     for mdp, best_SA, spread_SA, _ in solved(actions):
-        assert (spread_SA >= best_SA * mdp.behaviour_SA - ROUNDING).all()
+        assert (spread_SA >= best_SA * mdp.behavior_SA - ROUNDING).all()
 
 
 @for_each_size
-def test_on_a_dummy_it_is_behaviour_times_value(actions: int) -> None:
+def test_on_a_dummy_it_is_behavior_times_value(actions: int) -> None:
     for mdp, best_SA, _, dummy_SA in solved(actions):
-        np.testing.assert_allclose(dummy_SA, best_SA * mdp.behaviour_SA, atol=1e-8)
+        np.testing.assert_allclose(dummy_SA, best_SA * mdp.behavior_SA, atol=1e-8)
 
 
 @pytest.mark.parametrize("actions", [20, 50])
@@ -78,7 +78,7 @@ def test_spread_over_three_it_often_is() -> None:
 def test_the_upper_bound_does_not_follow(actions: int) -> None:
     """A state that is worth 1/2 whatever one does, and before it a state that leads there.
 
-    Behaviour rarely takes the last action. At the second state all of what is not worth it goes
+    Behavior rarely takes the last action. At the second state all of what is not worth it goes
     to a rare action: p/π there is well above 1, B before it is clipped to 1, and the common
     action there gets p = π = 0.96, though it is worth 1/2. The theorem's condition,
     B >= 1/(|A| - 1), holds in both states; its proof takes max p/π for at most Q*.
@@ -95,7 +95,7 @@ def test_the_upper_bound_does_not_follow(actions: int) -> None:
     assert rare > 1
     assert found_SA[0] == pytest.approx(common)
     dummy_SA = likelihood_fixed_point(mdp, leftover="dummy")
-    assert dummy_SA == pytest.approx(0.5 * mdp.behaviour_SA)
+    assert dummy_SA == pytest.approx(0.5 * mdp.behavior_SA)
 
 
 @for_each_size
@@ -105,18 +105,18 @@ def test_the_exact_policy_is_never_worse_and_becomes_optimal(actions: int) -> No
             policy_value(mdp, extracted_policy(mdp, dummy_SA, beta=beta, extraction="ratio"))
             for beta in (0.0, 1.0, 8.0, 64.0, 512.0, np.inf)
         ]
-        assert values[0] == pytest.approx(policy_value(mdp, mdp.behaviour_SA))
+        assert values[0] == pytest.approx(policy_value(mdp, mdp.behavior_SA))
         assert (np.diff(values) >= -ROUNDING).all()
         optimum = policy_value(mdp, np.eye(actions)[best_SA.argmax(1)])
         assert values[-1] == pytest.approx(optimum)
 
 
 @for_each_size
-def test_the_papers_policy_is_worse_than_behaviour_in_many(actions: int) -> None:
-    """π exp(p) favours what is common as much as what is good."""
+def test_the_papers_policy_is_worse_than_behavior_in_many(actions: int) -> None:
+    """π exp(p) favors what is common as much as what is good."""
     worse = [
         policy_value(mdp, extracted_policy(mdp, spread_SA, beta=1.0, extraction="probability"))
-        < policy_value(mdp, mdp.behaviour_SA) - ROUNDING
+        < policy_value(mdp, mdp.behavior_SA) - ROUNDING
         for mdp, _, spread_SA, _ in solved(actions)
     ]
     assert 0.2 < np.mean(worse) < 0.8

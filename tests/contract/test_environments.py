@@ -15,7 +15,7 @@ from tests.skips import needs
 
 SMALL_CHESS: dict[str, Any] = {"opponent": "builtin", "ply_limit": 6}
 OTHER_CHESS: dict[str, Any] = {
-    "colour": "black",
+    "color": "black",
     "notation": "san",
     "board": "squares",
     "legal_moves": True,

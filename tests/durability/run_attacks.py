@@ -117,7 +117,7 @@ def _played(runner: Runner, on_step: Callable[[], object]) -> list[Trajectory]:
         runner=runner,
         policy=Dice({action: 1 / len(actions) for action in actions}),
         prompter=make_prompter("NumberLine", actions, answer_format="action_only", wording="short"),
-        settings=AnswerSettings(8, 1.0, "penalise"),
+        settings=AnswerSettings(8, 1.0, "penalize"),
         split=Split.TRAINING,
         run_seed=0,
         on_step=on_step,

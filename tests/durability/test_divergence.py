@@ -44,7 +44,7 @@ def test_a_gradient_that_is_no_number_is_refused(factor: float, shown: str, posi
     with pytest.raises(DivergenceError) as error:
         updater.step([part(0), part(1)])
     assert str(error.value) == (
-        f"training diverged: the gradient's norm in optimiser step 2 is {shown}, expected a "
+        f"training diverged: the gradient's norm in optimizer step 2 is {shown}, expected a "
         "number — start another run with a lower optimizer.learning_rate than 0.01"
     )
     assert torch.equal(module.weight, weight)

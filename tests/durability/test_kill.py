@@ -81,7 +81,7 @@ WRITING = [
     ("forethought.rollouts.store:published", 1),  # a shard's temporary file is there, empty
     ("forethought.durable:publish", 4),  # the first shard is complete, and has no name yet
     ("forethought.training.run:write_checkpoint", 1),
-    ("forethought.training.state:save_file", 1),  # the model is written, the optimiser is not
+    ("forethought.training.state:save_file", 1),  # the model is written, the optimizer is not
     ("forethought.runs.checkpoints:publish", 1),  # all of the first checkpoint, but its name
     ("forethought.runs.checkpoints:publish", 2),  # the second; the first is there
     ("forethought.durable:flush", 20),  # somewhere in the middle of flushing

@@ -1,4 +1,4 @@
-"""`kill -9`, then `--resume`, of preference optimisation: its reference and its pairs, too."""
+"""`kill -9`, then `--resume`, of preference optimization: its reference and its pairs, too."""
 
 from pathlib import Path
 

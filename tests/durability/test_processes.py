@@ -18,7 +18,7 @@ from tests.typed import words_of
 pytestmark = pytest.mark.slow
 
 TOLERANCE = 1e-5
-"""Of any weight. Processes add up in another order, and the optimiser divides by small numbers."""
+"""Of any weight. Processes add up in another order, and the optimizer divides by small numbers."""
 
 SHORT_PPO = " --total-steps 64 --batch-size 3 --optimizer.epsilon 1e-5"
 """Four iterations of six updates. Of three steps, a process often has none. Adam is not to make

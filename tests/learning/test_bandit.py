@@ -103,24 +103,24 @@ def test_held_tightly_it_stays_what_it_was(
 def test_a_wrong_sign_unlearns(
     imitator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sound = judging.normalise_advantages
+    sound = judging.normalize_advantages
 
     def negated(advantages: FloatArray) -> FloatArray:
         return -sound(advantages)
 
-    monkeypatch.setattr(judging, "normalise_advantages", negated)
+    monkeypatch.setattr(judging, "normalize_advantages", negated)
     assert learn(imitator, tmp_path / "ppo")[1] <= CHANCE
 
 
 def test_advantages_of_other_steps_teach_nothing(
     imitator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sound = judging.normalise_advantages
+    sound = judging.normalize_advantages
 
     def rolled(advantages: FloatArray) -> FloatArray:
         return np.roll(sound(advantages), 1)
 
-    monkeypatch.setattr(judging, "normalise_advantages", rolled)
+    monkeypatch.setattr(judging, "normalize_advantages", rolled)
     assert learn(imitator, tmp_path / "ppo")[1] < MISSED
 
 

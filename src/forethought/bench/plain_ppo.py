@@ -91,7 +91,7 @@ class PlainPolicy:
         scores = plain_scores(
             self._policy, Example(request.prompt, ids), temperature=request.temperature
         )
-        text, offsets = self._policy.encoder.detokenise(ids)
+        text, offsets = self._policy.encoder.detokenize(ids)
         stopped = bool(ids) and ids[-1] in self._policy.encoder.stop_ids
         completion = Completion(
             token_ids=ids,
@@ -181,7 +181,7 @@ class PlainUpdater:
         )
 
     def improve(self, samples: Sequence[Sample], iteration: int) -> None:
-        """Epochs of optimiser steps over shuffled batches."""
+        """Epochs of optimizer steps over shuffled batches."""
         config = self._config
         self._policy.module.without_dropout()
         for epoch in range(config.epochs):

@@ -3,7 +3,7 @@
 Both sides start from one model, which is first taught to answer, for one that was not
 answers with as many tokens as it is let. Before anything is timed, one batch of answers is
 scored, and its gradient computed, by both: they must agree. Then both learn in turn, an
-iteration each, with as many environment steps, epochs and optimiser steps; the first
+iteration each, with as many environment steps, epochs and optimizer steps; the first
 iteration of either is not counted. Nothing but collecting, rescoring and updating is
 timed: neither side writes logs or checkpoints.
 """
@@ -336,7 +336,7 @@ def _ppo_config(world: str, output: Path, model: Path, steps: int, slots: int) -
             steps_per_iteration=steps,
             temperature=1.0,
             max_new_tokens=48,
-            on_invalid="penalise",
+            on_invalid="penalize",
         ),
         compute=ComputeConfig(threads=1),
     )

@@ -1,8 +1,8 @@
 """Q-SFT's second phase beside plain supervised fine-tuning, on the same rows.
 
 Fine-tuning puts every token through the model forwards and backwards; Q-SFT puts it through the
-behaviour policy and the slow copy as well, forwards alone, and moves the slow copy. Both take
-the same optimiser steps on the same episodes of Wordle's expert, of which each is one row.
+behavior policy and the slow copy as well, forwards alone, and moves the slow copy. Both take
+the same optimizer steps on the same episodes of Wordle's expert, of which each is one row.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ def measure_q_sft(*, batch: int = BATCH, pairs: int = PAIRS) -> Iterator[Benchma
     """Training tokens per second, prompts and replies included, on one core.
 
     Args:
-        batch: episodes of an optimiser step.
+        batch: episodes of an optimizer step.
         pairs: of steps, one of either kind right after the other.
     """
     threads = torch.get_num_threads()
@@ -64,13 +64,13 @@ class _Trained(NamedTuple):
 
 
 def _measure(config: QSFTConfig, run: Run, pairs: int) -> BenchmarkResult:
-    values, imitation = _begun("likelihood", config, run), _begun("behaviour", config, run)
+    values, imitation = _begun("likelihood", config, run), _begun("behavior", config, run)
     episodes = values.learner.data.episodes
     batches = [
         episodes[first : first + config.batch_size]
         for first in range(0, len(episodes), config.batch_size)
     ]
-    # The first step of either makes what the others find: optimiser states, memory.
+    # The first step of either makes what the others find: optimizer states, memory.
     _speed(values, batches[0])
     _speed(imitation, batches[0])
     measured = [

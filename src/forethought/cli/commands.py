@@ -67,7 +67,7 @@ COMMANDS = (
     Command(
         "train dpo",
         "forethought.cli.train:train_dpo",
-        "Preference optimisation of thoughts and actions, step by step.",
+        "Preference optimization of thoughts and actions, step by step.",
         defaults="forethought.cli.train:dpo_defaults",
     ),
     Command(

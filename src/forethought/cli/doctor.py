@@ -40,7 +40,7 @@ def doctor(settings: Doctor) -> int:
 def _print(findings: list[Finding]) -> None:
     rows = [(finding.status, finding.name, finding.message) for finding in findings]
     for line, finding in zip(align(rows, left=True), findings, strict=True):
-        print(_coloured(line, finding.status))
+        print(_colored(line, finding.status))
         if finding.fix is not None:
             print(f"         -> {finding.fix}")
     fatal = [finding.name for finding in findings if finding.is_fatal]
@@ -49,8 +49,8 @@ def _print(findings: list[Finding]) -> None:
     )
 
 
-def _coloured(line: str, status: Literal["ok", "missing", "note"]) -> str:
+def _colored(line: str, status: Literal["ok", "missing", "note"]) -> str:
     if not sys.stdout.isatty():
         return line
-    colour = {"ok": 32, "missing": 31, "note": 33}[status]
-    return f"\x1b[{colour}m{status}\x1b[0m{line[len(status) :]}"
+    color = {"ok": 32, "missing": 31, "note": 33}[status]
+    return f"\x1b[{color}m{status}\x1b[0m{line[len(status) :]}"

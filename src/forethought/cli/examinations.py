@@ -136,13 +136,13 @@ def examine_smollm2() -> Iterator[Finding]:
 def examine_terminal() -> Iterator[Finding]:
     """Whether `forethought play` can show pictures."""
     size = shutil.get_terminal_size()
-    colours = os.environ.get("COLORTERM", "")
+    colors = os.environ.get("COLORTERM", "")
     if not sys.stdout.isatty():
         yield Finding("terminal", "note", "none: `forethought play` writes its pictures to files")
-    elif colours in ("truecolor", "24bit"):
-        yield Finding("terminal", "ok", f"{size.columns} columns, 24-bit colour")
+    elif colors in ("truecolor", "24bit"):
+        yield Finding("terminal", "ok", f"{size.columns} columns, 24-bit color")
     else:
-        message = f"{size.columns} columns; 24-bit colour is not announced"
+        message = f"{size.columns} columns; 24-bit color is not announced"
         fix = "if pictures look wrong: forethought play ENV --image png"
         yield Finding("terminal", "note", message, fix)
 

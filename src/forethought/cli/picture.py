@@ -10,7 +10,7 @@ _RESET = "\x1b[0m"
 
 
 def half_blocks(image: Image, columns: int) -> list[str]:
-    """Lines of coloured half blocks (24-bit ANSI): the foreground is the upper pixel, the
+    """Lines of colored half blocks (24-bit ANSI): the foreground is the upper pixel, the
     background the lower one, so that a character is about as wide as it is high.
 
     Args:
@@ -44,12 +44,12 @@ def _line(upper: Image, lower: Image) -> str:
     parts: list[str] = []
     before: tuple[int, ...] = ()
     for above, below in zip(upper.tolist(), lower.tolist(), strict=True):
-        colours = (*above, *below)
-        if colours != before:  # Most neighbours are equal: terminals are slow readers.
-            red, green, blue, red_below, green_below, blue_below = colours
+        colors = (*above, *below)
+        if colors != before:  # Most neighbors are equal: terminals are slow readers.
+            red, green, blue, red_below, green_below, blue_below = colors
             parts.append(
                 f"\x1b[38;2;{red};{green};{blue};48;2;{red_below};{green_below};{blue_below}m"
             )
-            before = colours
+            before = colors
         parts.append(_UPPER_HALF)
     return "".join([*parts, _RESET])

@@ -217,7 +217,7 @@ def _steps(trajectories: Iterable[Trajectory]) -> list[Step]:
 
 def _lengths(steps: Sequence[Step], encoder: Encoder) -> Lengths:
     prompts = [len(encoder.encode(step.prompt.messages).token_ids) for step in steps]
-    answers = [len(encoder.tokenise_answer(step.completion.text)) for step in steps]
+    answers = [len(encoder.tokenize_answer(step.completion.text)) for step in steps]
     images = [image for step in steps for image in step.prompt.images]
     pictures, packed = sum(image.nbytes for image in images), map(PictureEncoder(), images)
     totals = (sum(prompts), sum(answers), pictures, sum(map(len, packed)))
@@ -251,11 +251,11 @@ def _memory(config: LanguageConfig, model: Model, lengths: Lengths, steps: int) 
         cached = config.rollout.slots * lengths.tokens * model.layers * model.cache_width * 4
         parts["cache of generation"] = cached
     if isinstance(config, QSFTConfig):
-        parts["behaviour and target"] = 2 * 4 * model.trained
+        parts["behavior and target"] = 2 * 4 * model.trained
     if isinstance(config, ILQLConfig | ArcherConfig):
         # Two Q heads with a slow copy each; of what learns, gradient and Adam's moments, too.
         head = 2 * model.hidden * (model.hidden + model.vocabulary)
-        parts["critic" if isinstance(config, ArcherConfig) else "behaviour"] = 4 * model.trained
+        parts["critic" if isinstance(config, ArcherConfig) else "behavior"] = 4 * model.trained
         parts["heads"] = 4 * head * (2 * 4 + 2)
     if isinstance(config, DPOConfig) and not config.lora.components:
         parts["reference"] = 4 * model.trained

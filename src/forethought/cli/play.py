@@ -35,8 +35,8 @@ class Play:
     """Of the first episode; the next ones count on from it."""
 
     image: Literal["half-blocks", "png", "none"] | None = None
-    """Pictures as coloured characters, as a file whose path is printed, or not at all. By
-    default coloured characters in a terminal, files elsewhere."""
+    """Pictures as colored characters, as a file whose path is printed, or not at all. By
+    default colored characters in a terminal, files elsewhere."""
 
     options: tuple[str, ...] = ()
     """Options of the world as `name=value`, e.g. `rules=reference`."""

@@ -143,7 +143,7 @@ def model_player(
             runner=runner,
             policy=RememberingPolicy(policy),
             prompter=world.prompter,
-            settings=AnswerSettings(max_new_tokens, temperature, "penalise"),
+            settings=AnswerSettings(max_new_tokens, temperature, "penalize"),
             split=Split.DEMONSTRATION,
             run_seed=seed,
             on_episode=advance,

@@ -134,7 +134,7 @@ def ppo_config(settings: Quickstart) -> PPOConfig:
         epochs=3,
         batch_size=128,
         rollout=RolloutConfig(
-            temperature=1.0, max_new_tokens=MAX_NEW_TOKENS, on_invalid="penalise"
+            temperature=1.0, max_new_tokens=MAX_NEW_TOKENS, on_invalid="penalize"
         ),
         optimizer=OptimizerConfig(
             learning_rate=1e-4, final_learning_rate=1e-6, schedule="linear", warmup_steps=8

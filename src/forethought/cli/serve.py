@@ -79,7 +79,7 @@ class Serve:
 def serve(settings: Serve) -> None:
     """Serve a trained policy by the chat-completions protocol, for any client.
 
-    POST /v1/chat/completions honours messages (text, and one picture each as a data URL),
+    POST /v1/chat/completions honors messages (text, and one picture each as a data URL),
     temperature (0 takes the most likely token), max_tokens, seed and stream; GET /v1/models
     lists the model. Requests that come together are answered together. Ctrl-C ends it.
 

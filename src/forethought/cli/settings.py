@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 HELP = ("-h", "--help")
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _TITLE = re.compile(r"^(?:╭─ (.+?) ─*╮| (\S.*?) *\n -{8,}) *$", re.MULTILINE)
 """Of tyro's box; it draws one of minus signs where stdout is not in UTF-8."""
 _EDGE = re.compile(r"[│╰╯]")
@@ -143,7 +143,7 @@ def _unknown(unknown: Sequence[str], kind: type[Any], program: str) -> str:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str | None:
-    """The flag that was probably meant: misspelt, or without the group that it is in."""
+    """The flag that was probably meant: misspelled, or without the group that it is in."""
     name = name.replace("_", "-")
     tail = name.lstrip("-")
     meant = _ELSEWHERE.get(tail)
@@ -164,7 +164,7 @@ def _complaint(said: str, words: Sequence[str], kind: type[Any], program: str) -
 
     What precedes the box, as a warning or another thread's words, goes on to stderr.
     """
-    said = _COLOUR.sub("", said)
+    said = _COLOR.sub("", said)
     box = _TITLE.search(said)
     sys.stderr.write(said[: box.start()] if box else said)
     title = box[1] or box[2] if box else ""

@@ -184,7 +184,7 @@ def _print_cells(plan: Plan, only: Sequence[str]) -> None:
     print()
     imitating = [o for o in outcomes if isinstance(o.cell.config, SFTConfig)]
     playing = [o for o in outcomes if not isinstance(o.cell.config, SFTConfig | OfflineConfig)]
-    print(f"optimiser steps of SFT: {_total_steps(imitating)}")
+    print(f"optimizer steps of SFT: {_total_steps(imitating)}")
     print(f"environment steps: {_total_steps(playing)}")
 
 

@@ -15,7 +15,7 @@ class ActingConfig:
     """How the learned probabilities act; nothing of it needs training again."""
 
     beta: float = 16.0
-    """β of π^ ∝ π_φ exp(β …): 0 is the behaviour policy, more trusts the values more. Paper: 1."""
+    """β of π^ ∝ π_φ exp(β …): 0 is the behavior policy, more trusts the values more. Paper: 1."""
 
     extraction: Extraction = "ratio"
     """"ratio": p_θ/π_φ, cut to [0, 1], inside the support; "probability": p_θ (paper)."""
@@ -33,10 +33,10 @@ class SupportConfig:
     """Which tokens count as known: the others' ratios are noise."""
 
     top_p: float = 1.0
-    """Share of the behaviour policy's mass, most likely tokens first."""
+    """Share of the behavior policy's mass, most likely tokens first."""
 
     min_probability: float = 1e-3
-    """A token at least this likely under the behaviour policy counts. Public code: 1e-4."""
+    """A token at least this likely under the behavior policy counts. Public code: 1e-4."""
 
     floor: float = 1e-3
     """Denominators of ratios are at least this."""
@@ -53,7 +53,7 @@ class ValueActingConfig:
     """How the learned values act; nothing of it needs training again."""
 
     beta: float = 16.0
-    """β of π^ ∝ π_φ exp(β Q), Q in the world's units: 0 is the behaviour policy, more trusts
+    """β of π^ ∝ π_φ exp(β Q), Q in the world's units: 0 is the behavior policy, more trusts
     the values more. ILQL's code: 16 (20 Questions), 32 (Wordle)."""
 
     top_p: float = 1.0

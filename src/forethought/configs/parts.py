@@ -1,4 +1,4 @@
-"""Settings that several commands share: world, prompt, adapters, optimiser, compute, rollout.
+"""Settings that several commands share: world, prompt, adapters, optimizer, compute, rollout.
 
 Every field says what it does; every value is checked when set.
 """
@@ -146,7 +146,7 @@ class OptimizerConfig:
     """How the weights move."""
 
     algorithm: Literal["adam", "muon"] = "adam"
-    """"muon" moves the matrices inside the layers along their orthogonalised momentum, and
+    """"muon" moves the matrices inside the layers along their orthogonalized momentum, and
     the rest (embeddings, norms, value head) by Adam at half the rate. It takes a third of
     Adam's steps to train a small model from nothing; of little use in fine-tuning."""
 
@@ -160,7 +160,7 @@ class OptimizerConfig:
     """Shape of the decay from the first to the second."""
 
     warmup_steps: int = 0
-    """Optimiser steps over which the learning rate rises from zero."""
+    """Optimizer steps over which the learning rate rises from zero."""
 
     epsilon: float = 1e-7
     """Added to the root of the second moment. RL4VLM: 1e-7."""
@@ -227,9 +227,9 @@ class RolloutConfig:
     else all legal ones: the tokens of the action field are drawn from those that lead to one,
     and their log-probs are of that distribution."""
 
-    on_invalid: Literal["random", "penalise"] = "random"
+    on_invalid: Literal["random", "penalize"] = "random"
     """An answer without a valid action: draw one uniformly (RL4VLM, Eq. 4.1), or let the
-    world penalise it."""
+    world penalize it."""
 
     def __post_init__(self) -> None:
         require(self.slots >= 1, "rollout.slots", self.slots, "1 or more")

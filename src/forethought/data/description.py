@@ -45,7 +45,7 @@ class TaskDescription:
     steps: int
     invalid: int
     """Steps whose answer named no valid action."""
-    randomised: int
+    randomized: int
     """Of these, steps whose action was drawn instead."""
     successes: int
     success_interval: Interval | None
@@ -58,7 +58,7 @@ class TaskDescription:
     rewards: Distribution
     """Per step."""
     prompt_tokens: Distribution
-    """Per step; empty where text was never tokenised, as scripted agents leave it."""
+    """Per step; empty where text was never tokenized, as scripted agents leave it."""
     answer_tokens: Distribution
     """Per step, likewise."""
     answer_characters: Distribution
@@ -107,7 +107,7 @@ class _Tally:
     """What is counted of one kind of task."""
 
     def __init__(self) -> None:
-        self.parts = self.lost = self.steps = self.invalid = self.randomised = self.successes = 0
+        self.parts = self.lost = self.steps = self.invalid = self.randomized = self.successes = 0
         self.returns, self.episode_steps, self.rewards = Numbers(), Numbers(), Numbers()
         self.prompt_tokens, self.answer_tokens = Numbers(), Numbers()
         self.answer_characters = Numbers()
@@ -127,7 +127,7 @@ class _Tally:
         for step in trajectory.steps:
             self.steps += 1
             self.invalid += not step.action.is_valid
-            self.randomised += step.action.was_randomised
+            self.randomized += step.action.was_randomized
             self.rewards.add(step.reward)
             self.answer_characters.add(len(step.completion.text))
             if step.prompt.token_ids:
@@ -146,7 +146,7 @@ class _Tally:
             lost=self.lost,
             steps=self.steps,
             invalid=self.invalid,
-            randomised=self.randomised,
+            randomized=self.randomized,
             successes=self.successes,
             success_interval=wilson_interval(self.successes, episodes) if episodes else None,
             return_interval=(
@@ -260,7 +260,7 @@ def _task_json(task: TaskDescription) -> dict[str, object]:
         "mean_return": task.mean_return,
         "return_interval": task.return_interval,
         "invalid_rate": task.invalid_rate,
-        "randomised_steps": task.randomised,
+        "randomized_steps": task.randomized,
         "return": _distribution_json(task.returns),
         "episode_steps": _distribution_json(task.episode_steps),
         "reward": _distribution_json(task.rewards),

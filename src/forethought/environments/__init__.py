@@ -1,6 +1,6 @@
 """What world is there? Importing this package registers the worlds that are shipped."""
 
-from forethought.environments.catalogue import SHIPPED
+from forethought.environments.catalog import SHIPPED
 from forethought.environments.registry import (
     EnvironmentSpec,
     find_environment,

@@ -43,7 +43,7 @@ class EnvironmentSpec:
     extra: str | None = None
     """What to install: `pip install "forethought[extra]"`; None where the core suffices."""
     required_modules: tuple[str, ...] = ()
-    """Modules of that extra, by which its presence is recognised."""
+    """Modules of that extra, by which its presence is recognized."""
 
     @property
     def name(self) -> str:

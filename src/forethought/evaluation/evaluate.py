@@ -132,7 +132,7 @@ def play_policy(
             policy=RememberingPolicy(policy),
             prompter=world.prompter,
             settings=AnswerSettings(
-                settings.max_new_tokens, settings.temperature, "penalise", settings.hold_actions
+                settings.max_new_tokens, settings.temperature, "penalize", settings.hold_actions
             ),
             split=split,
             run_seed=settings.seed,

@@ -29,8 +29,8 @@ class ActionScorer:
     def __call__(self, questions: Sequence[Forced]) -> list[tuple[float, ...]]:
         """For each question the probabilities of its actions, which sum to 1.
 
-        The whole response is tokenised with each action in it, as supervised fine-tuning
-        tokenises. What all of them begin with joins the prompt and is computed once.
+        The whole response is tokenized with each action in it, as supervised fine-tuning
+        tokenizes. What all of them begin with joins the prompt and is computed once.
         """
         examples = [
             example for question in questions for example in _examples(question, self._policy)
@@ -61,7 +61,7 @@ class ActionScorer:
 
 def _examples(question: Forced, policy: HuggingFacePolicy) -> list[Example]:
     responses = [
-        policy.encoder.tokenise_answer(f"{question.opening}{_in_json(action)}{CLOSING}")
+        policy.encoder.tokenize_answer(f"{question.opening}{_in_json(action)}{CLOSING}")
         for action in question.actions
     ]
     shared = sum(1 for _ in takewhile(_are_equal, zip(*responses, strict=False)))

@@ -136,7 +136,7 @@ class Evaluation:
             ) from error
 
 
-def summarise(
+def summarize(
     name: str, trajectories: Iterable[Trajectory], rng: np.random.Generator
 ) -> EvaluationRow:
     """One row from whole episodes.

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from forethought.configs.parts import AnswerFormat
-from forethought.evaluation.results import EvaluationRow, summarise
+from forethought.evaluation.results import EvaluationRow, summarize
 from forethought.evaluation.thought_rates import ThoughtRates
 from forethought.rollouts.scripted import Answer, expert_answer, play, random_answer
 from forethought.rollouts.seeding import Split, episode_seed
@@ -51,7 +51,7 @@ class ScriptedRows:
 
 def row_of(name: str, trajectories: list[Trajectory]) -> EvaluationRow:
     """One row of a table, with intervals."""
-    return summarise(name, trajectories, np.random.default_rng(BOOTSTRAP_SEED))
+    return summarize(name, trajectories, np.random.default_rng(BOOTSTRAP_SEED))
 
 
 def _played(name: str, world: World, episodes: int, answer: Answer) -> EvaluationRow:

@@ -33,12 +33,12 @@ def wilson_interval(successes: int, episodes: int, confidence: float = 0.95) -> 
         raise ValueError(f"got {successes} successes in {episodes} episodes, expected 0 <= s <= n")
     z = NormalDist().inv_cdf((1 + _checked(confidence)) / 2)
     p, n = successes / episodes, episodes
-    centre = p + z**2 / (2 * n)
+    center = p + z**2 / (2 * n)
     radius = z * sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
     scale = 1 + z**2 / n
-    # At the extremes centre and radius cancel, but for rounding.
-    low = 0.0 if successes == 0 else (centre - radius) / scale
-    high = 1.0 if successes == episodes else (centre + radius) / scale
+    # At the extremes center and radius cancel, but for rounding.
+    low = 0.0 if successes == 0 else (center - radius) / scale
+    high = 1.0 if successes == episodes else (center + radius) / scale
     return Interval(low, high)
 
 

@@ -275,7 +275,7 @@ class DecodeLoop:
 
     def _finish(self, row: _Row) -> GenerationResult:
         stopped = row.ids[-1] in self._encoder.stop_ids
-        text, offsets = self._encoder.detokenise(row.ids)
+        text, offsets = self._encoder.detokenize(row.ids)
         completion = Completion(
             token_ids=tuple(row.ids),
             logprobs=tuple(row.logprobs),

@@ -9,7 +9,7 @@ from forethought.losses.masked_mean import masked_mean
 
 
 class CrossEntropy(NamedTuple):
-    loss: Tensor  # scalar, nats per token, to minimise
+    loss: Tensor  # scalar, nats per token, to minimize
     token_count: Tensor  # scalar, int64: how many tokens the mean is over
 
 

@@ -15,7 +15,7 @@ def token_entropy(*, logprobs_V: Tensor) -> Tensor:
     `masked_mean`; an entropy bonus subtracts its multiple from the loss.
 
     Args:
-        logprobs_V: [..., V], normalised log-probs of all tokens, nats, fp32: the output
+        logprobs_V: [..., V], normalized log-probs of all tokens, nats, fp32: the output
             of a log-softmax, at whichever temperature the tokens are sampled. A
             forbidden token has minus infinity.
 

@@ -14,7 +14,7 @@ from forethought.losses.checks import (
 
 
 class DoubleQLoss(NamedTuple):
-    loss: Tensor  # scalar, to minimise, in squared units of return
+    loss: Tensor  # scalar, to minimize, in squared units of return
     gap: Tensor  # mean |Q1 - Q2|, in units of return
 
 

@@ -16,7 +16,7 @@ from forethought.losses.masked_mean import masked_mean
 
 
 class PolicyLoss(NamedTuple):
-    loss: Tensor  # scalar, to minimise
+    loss: Tensor  # scalar, to minimize
     clip_fraction: Tensor  # share of elements whose ratio left [1 - clip, 1 + clip]
     approximate_kl: Tensor  # mean of (ratio - 1) - log ratio, nats, never negative
     maximum_deviation: Tensor  # largest |ratio - 1|; 0 before the first update
@@ -50,7 +50,7 @@ def clipped_policy_loss(
     Args:
         logprobs: under the policy being trained, nats, fp32.
         old_logprobs: under the policy that acted, nats, fp32, no gradient.
-        advantages: any scale, fp32, no gradient; normalise before, not here.
+        advantages: any scale, fp32, no gradient; normalize before, not here.
         mask: bool, True where the element counts; None: all do.
         clip: c > 0.
         aggregation: of the tokens [B, T], see `aggregate`; steps [B] have a plain mean.

@@ -14,7 +14,7 @@ from forethought.losses.checks import (
 
 
 class LikelihoodLoss(NamedTuple):
-    loss: Tensor  # scalar, nats per action, to minimise
+    loss: Tensor  # scalar, nats per action, to minimize
     leftover: Tensor  # mean of 1 - B, the weight that is not the action's own
 
 

@@ -1,4 +1,4 @@
-"""Values out of probabilities: the ratio of likelihood to behaviour, where data say something."""
+"""Values out of probabilities: the ratio of likelihood to behavior, where data say something."""
 
 import math
 
@@ -11,7 +11,7 @@ from forethought.losses.checks import require_axes, require_float32, require_one
 def support_mask(
     *, logprobs_NV: Tensor, top_p: float, min_probability: float, dummy: int | None = None
 ) -> Tensor:
-    """Actions that the behaviour policy takes often enough for its data to say what they bring.
+    """Actions that the behavior policy takes often enough for its data to say what they bring.
 
         S(s) = {a : π(a|s) >= min_probability} ∩ nucleus(s) ∪ {argmax π(.|s)}
 
@@ -20,7 +20,7 @@ def support_mask(
     (Holtzman et al. 2020). Q-SFT's public code keeps what is more likely than 1e-4.
 
     Args:
-        logprobs_NV: of the behaviour policy in N states, nats, fp32.
+        logprobs_NV: of the behavior policy in N states, nats, fp32.
         top_p: in (0, 1]; 1 keeps the whole mass.
         min_probability: in [0, 1).
         dummy: id of an action that stands for what no action is worth, if there is one. A
@@ -66,7 +66,7 @@ def _nucleus(logprobs_NV: Tensor, top_p: float, min_probability: float) -> Tenso
 def likelihood_ratios(
     *,
     likelihood_logprobs_NV: Tensor,
-    behaviour_logprobs_NV: Tensor,
+    behavior_logprobs_NV: Tensor,
     support_NV: Tensor,
     floor: float,
 ) -> Tensor:
@@ -79,7 +79,7 @@ def likelihood_ratios(
 
     Args:
         likelihood_logprobs_NV: log p, nats, fp32.
-        behaviour_logprobs_NV: log π, nats, fp32.
+        behavior_logprobs_NV: log π, nats, fp32.
         support_NV: bool, from `support_mask`.
         floor: above 0: a learned denominator near 0 says nothing.
 
@@ -91,13 +91,13 @@ def likelihood_ratios(
     """
     require_one_shape(
         likelihood_logprobs_NV=likelihood_logprobs_NV,
-        behaviour_logprobs_NV=behaviour_logprobs_NV,
+        behavior_logprobs_NV=behavior_logprobs_NV,
         support_NV=support_NV,
     )
     require_float32(
-        likelihood_logprobs_NV=likelihood_logprobs_NV, behaviour_logprobs_NV=behaviour_logprobs_NV
+        likelihood_logprobs_NV=likelihood_logprobs_NV, behavior_logprobs_NV=behavior_logprobs_NV
     )
     if not 0 < floor <= 1:
         raise ValueError(f"floor: expected above 0, at most 1, got {floor}")
-    floored_NV = behaviour_logprobs_NV.clamp(min=math.log(floor))
+    floored_NV = behavior_logprobs_NV.clamp(min=math.log(floor))
     return (likelihood_logprobs_NV - floored_NV).exp().masked_fill(~support_NV, 0.0)

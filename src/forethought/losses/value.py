@@ -16,7 +16,7 @@ from forethought.losses.masked_mean import masked_mean
 
 
 class ValueLoss(NamedTuple):
-    loss: Tensor  # scalar, to minimise, in squared units of return
+    loss: Tensor  # scalar, to minimize, in squared units of return
     clip_fraction: Tensor  # share of steps whose value moved by more than clip; 0 without clip
     explained_variance: Tensor  # of these steps alone: do not average it over micro-batches
 

@@ -137,7 +137,7 @@ class ActorCritic(nn.Module):
         Args:
             batch: on the model's device.
             temperature: divides the logits; the one that sampled, for a fair ratio.
-            entropy_gradient: whether the entropies are part of what is optimised.
+            entropy_gradient: whether the entropies are part of what is optimized.
             critic_gradient: whether the values' gradient goes on from their head into the model.
         """
         keeps_entropy = entropy_gradient and torch.is_grad_enabled()

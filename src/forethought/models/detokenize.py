@@ -8,16 +8,16 @@ REPLACEMENT = "\ufffd"
 """What decoders print for bytes that are not (yet) a whole character."""
 
 
-class DetokenisedText(NamedTuple):
+class DetokenizedText(NamedTuple):
     text: str
     token_offsets: tuple[int, ...]
     """Per token, where its characters start. A token that only completes a character
     begun by earlier ones shares that character's start."""
 
 
-def detokenise(
+def detokenize(
     token_ids: Sequence[int], decode: Callable[[tuple[int, ...]], str]
-) -> DetokenisedText:
+) -> DetokenizedText:
     """Decodes a completion piece by piece, so as to know where each piece starts.
 
     A piece is decoded together with the last piece that had text: many tokenizers write a
@@ -45,8 +45,8 @@ def detokenise(
         piece_start = index + 1
     text = decode(tuple(token_ids))
     if "".join(pieces) == text:
-        return DetokenisedText(text, tuple(offsets))
-    return DetokenisedText(text, _offsets_by_prefixes(token_ids, text, decode))
+        return DetokenizedText(text, tuple(offsets))
+    return DetokenizedText(text, _offsets_by_prefixes(token_ids, text, decode))
 
 
 def _offsets_by_prefixes(

@@ -13,7 +13,7 @@ from transformers.processing_utils import ProcessorMixin
 from forethought.errors import PolicyError
 from forethought.models.chat_template import ChatTemplate
 from forethought.models.control_tokens import ControlTokens
-from forethought.models.detokenize import DetokenisedText, detokenise
+from forethought.models.detokenize import DetokenizedText, detokenize
 from forethought.models.limits import limits_of
 from forethought.models.token_bytes import TokenBytes
 from forethought.types import Image, Message, Prompt
@@ -102,7 +102,7 @@ class Encoder:
             changed = [replace(message, text=change(message.text)) for message in messages]
             text = self.template.render(changed)
             self._require_readable(text, "the prompt")
-            return self._tokenise(text, changed, is_marked)
+            return self._tokenize(text, changed, is_marked)
 
         texts = [message.text for message in messages]
         for text in texts:
@@ -127,7 +127,7 @@ class Encoder:
             )
             part *= 4
 
-    def _tokenise(self, text: str, messages: Sequence[Message], is_marked: bool) -> tuple[int, ...]:
+    def _tokenize(self, text: str, messages: Sequence[Message], is_marked: bool) -> tuple[int, ...]:
         """Ids of a prompt as the library's own `apply_chat_template` makes them.
 
         A text-only tokenizer adds nothing to what the template wrote; a processor opens the text
@@ -148,7 +148,7 @@ class Encoder:
         before = () if is_open or not is_marked else _ids(self.tokenizer(""))
         return (*before, *_ids(encoded))
 
-    def tokenise_answer(self, text: str) -> tuple[int, ...]:
+    def tokenize_answer(self, text: str) -> tuple[int, ...]:
         """Ids of an answer written by an expert, the stop token included.
 
         Only for text that no model sampled: sampled ids are never rebuilt from text.
@@ -159,10 +159,10 @@ class Encoder:
         self._require_readable(text, "the answer")
         return (*self.control_tokens.encode_text(text), self.stop_ids[0])
 
-    def detokenise(self, token_ids: Sequence[int]) -> DetokenisedText:
+    def detokenize(self, token_ids: Sequence[int]) -> DetokenizedText:
         """Text and per-token offsets of sampled ids, special tokens left out."""
         # A few tokens in a row come again and again, whole answers do not.
-        return detokenise(
+        return detokenize(
             token_ids, lambda ids: self._decode_window(ids) if len(ids) <= 8 else self._decode(ids)
         )
 
@@ -171,8 +171,8 @@ class Encoder:
         if self._token_bytes is None:
             self._token_bytes = TokenBytes(
                 len(self.tokenizer),
-                self.tokenise_answer("a")[0],
-                lambda ids: self.detokenise(ids).text,
+                self.tokenize_answer("a")[0],
+                lambda ids: self.detokenize(ids).text,
                 lambda token: str(self.tokenizer.convert_ids_to_tokens(token)),
             )
         return self._token_bytes

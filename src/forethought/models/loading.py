@@ -30,7 +30,7 @@ from forethought.models.smollm2 import folder_of
 
 PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 ADAPTER_CONFIG = "adapter_config.json"
-BEHAVIOUR = "behaviour"
+BEHAVIOR = "behavior"
 """Folder of π_φ inside the model of a run that learns values beside it."""
 
 
@@ -106,8 +106,8 @@ class _Found(NamedTuple):
 
 
 def _find(source: str) -> _Found:
-    behaviour = Path(source) / BEHAVIOUR
-    source = str(behaviour) if behaviour.is_dir() else source
+    behavior = Path(source) / BEHAVIOR
+    source = str(behavior) if behavior.is_dir() else source
     adapter = Path(source) / ADAPTER_CONFIG
     has_adapter = adapter.exists()
     named = _base_of(adapter) if has_adapter else source

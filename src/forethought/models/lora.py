@@ -76,7 +76,7 @@ def add_lora(model: PreTrainedModel, config: LoraConfig, *, seed: int) -> PeftMo
         target_modules=paths,
         fan_in_fan_out=all(isinstance(model.get_submodule(path), Conv1D) for path in paths),
     )
-    # PEFT initialises from the global generator: borrow it, and give it back.
+    # PEFT initializes from the global generator: borrow it, and give it back.
     with _deprecated_words_ignored(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return cast(PeftModel, get_peft_model(model, settings))

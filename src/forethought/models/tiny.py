@@ -130,7 +130,7 @@ def build_processor(tokenizer: PreTrainedTokenizerFast) -> LlavaProcessor:
 def build_model(
     tokenizer: PreTrainedTokenizerFast, *, seed: int, size: TinySize | None = None
 ) -> LlavaForConditionalGeneration:
-    """A randomly initialised model; the same seed gives the same weights."""
+    """A randomly initialized model; the same seed gives the same weights."""
     size = size or TinySize()
     vision = CLIPVisionConfig(
         hidden_size=size.vision_hidden_size,
@@ -164,7 +164,7 @@ def build_model(
         vision_feature_select_strategy="default",
         tie_word_embeddings=True,
     )
-    # Hugging Face initialises from the global generator: borrow it, and give it back.
+    # Hugging Face initializes from the global generator: borrow it, and give it back.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return LlavaForConditionalGeneration(config)

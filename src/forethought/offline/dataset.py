@@ -157,4 +157,4 @@ def _legal_answers(world: World, encoder: Encoder) -> AnswerTrie:
     require(actions is not None, "action_set", "legal", expected)
     assert actions is not None
     texts = (write_answer(Advice(action, ()), "action_only") for action in actions)
-    return AnswerTrie(encoder.tokenise_answer(text) for text in texts)
+    return AnswerTrie(encoder.tokenize_answer(text) for text in texts)

@@ -9,14 +9,14 @@ from forethought.types import Prompt, Step
 def to_example(step: Step, policy: HuggingFacePolicy) -> Example:
     """A step as training data.
 
-    Ids that a model sampled are kept as they are; the text is tokenised only where there
+    Ids that a model sampled are kept as they are; the text is tokenized only where there
     are none (an expert wrote it), or where they are those of another tokenizer.
     """
     prompt = stored_prompt(step, policy)
     sampled = step.completion.token_ids
     try:
         if not sampled or prompt.token_ids != step.prompt.token_ids:
-            sampled = policy.encoder.tokenise_answer(step.completion.text)
+            sampled = policy.encoder.tokenize_answer(step.completion.text)
         policy.encoder.limits.require_prompt(
             len(prompt.token_ids) + len(sampled) - 1,
             "the prompt with all but the end of its answer",

@@ -29,7 +29,7 @@ _FEW = 5
 Numbers = NDArray[np.float64]
 
 _MOST_POINTS = 240
-"""A longer curve is drawn as the mean and the range of neighbouring points."""
+"""A longer curve is drawn as the mean and the range of neighboring points."""
 _LONGEST_REACH = 25
 
 
@@ -63,7 +63,7 @@ class Level(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What tells one curve of a chart from the other, also without colour."""
+    """What tells one curve of a chart from the other, also without color."""
 
     ink: Ink
     line: str
@@ -131,29 +131,29 @@ def style_axes(axes: Axes, x_label: str, y_label: str) -> None:
 
 
 def _plot(axes: Axes, curve: Curve, look: Look, *, is_log: bool) -> None:
-    x, y, colour = curve.x, curve.y, look.ink.value
+    x, y, color = curve.x, curve.y, look.ink.value
     if curve.low is not None and curve.high is not None:
-        axes.fill_between(x, curve.low, curve.high, color=colour, alpha=0.16, linewidth=0)
+        axes.fill_between(x, curve.low, curve.high, color=color, alpha=0.16, linewidth=0)
     has_trend = trend_reach(len(x)) > 0
     if len(x) <= _DOTTED_UP_TO:
         axes.plot(
             x,
             y,
             "o",
-            color=colour,
+            color=color,
             alpha=0.55 if has_trend else 1.0,
             markersize=2.8 if len(x) > _FEW else 4.5,
             markeredgewidth=0,
         )
     else:
-        axes.plot(x, y, color=colour, alpha=0.35, linewidth=0.8)
+        axes.plot(x, y, color=color, alpha=0.35, linewidth=0.8)
     line = 10 ** trend(np.log10(y)) if is_log else trend(y, curve.weights)
-    axes.plot(x, line, linestyle=look.line, color=colour, linewidth=1.6, label=curve.label)
+    axes.plot(x, line, linestyle=look.line, color=color, linewidth=1.6, label=curve.label)
 
 
 def _plot_level(axes: Axes, level: Level) -> None:
-    colour = Ink.MARK.value
-    axes.axhline(level.y, color=colour, linewidth=1, linestyle=":", zorder=1.5)
+    color = Ink.MARK.value
+    axes.axhline(level.y, color=color, linewidth=1, linestyle=":", zorder=1.5)
     axes.annotate(
         level.label,
         (1, level.y),
@@ -162,7 +162,7 @@ def _plot_level(axes: Axes, level: Level) -> None:
         textcoords="offset points",
         ha="right",
         va="bottom",
-        color=colour,
+        color=color,
         fontsize=_FONT_SIZE - 0.5,
     )
 
@@ -233,7 +233,7 @@ def _compact(largest: float) -> Callable[[float, int | None], str]:
 
 def thinned(curve: Curve) -> Curve:
     """The same curve with at most `_MOST_POINTS` points."""
-    size = _neighbours(len(curve.x))
+    size = _neighbors(len(curve.x))
     if size == 1:
         return curve
     starts = np.arange(0, len(curve.x), size)
@@ -258,7 +258,7 @@ def positive(curve: Curve) -> Curve:
 
 
 def trend(y: Numbers, weights: Numbers | None = None) -> Numbers:
-    """The weighted mean of each point and its neighbours, as many on either side.
+    """The weighted mean of each point and its neighbors, as many on either side.
 
     Towards the ends there are fewer of them, so that the trend of a steep curve begins
     and ends where the curve does.
@@ -275,22 +275,22 @@ def trend(y: Numbers, weights: Numbers | None = None) -> Numbers:
 
 
 def trend_reach(points: int) -> int:
-    """How many neighbours on either side a trend takes in."""
+    """How many neighbors on either side a trend takes in."""
     return min(_LONGEST_REACH, points // 10)
 
 
 def how_drawn(points: int) -> str:
     """What became of a curve of so many points, in a sentence or two; empty if nothing did."""
-    size = _neighbours(points)
+    size = _neighbors(points)
     reach = trend_reach(ceil(points / size))
     sentences: list[str] = []
     if size > 1:
-        sentences.append(f"Every {size} neighbouring points are drawn as their mean and range.")
+        sentences.append(f"Every {size} neighboring points are drawn as their mean and range.")
     if reach > 0:
-        sentences.append(f"Lines: the mean of up to {(2 * reach + 1) * size} neighbouring points.")
+        sentences.append(f"Lines: the mean of up to {(2 * reach + 1) * size} neighboring points.")
     return " ".join(sentences)
 
 
-def _neighbours(points: int) -> int:
+def _neighbors(points: int) -> int:
     """How many points of a curve become one."""
     return max(1, ceil(points / _MOST_POINTS))

@@ -93,8 +93,8 @@ def _footnote(whole: TaskDescription) -> str:
         text += f" {count(whole.parts)} parts of episodes are in the numbers per step alone."
     if whole.lost:
         text += f" {count(whole.lost)} episodes were lost to the environment."
-    if whole.randomised:
-        text += f" In {count(whole.randomised)} steps an invalid answer was replaced by chance."
+    if whole.randomized:
+        text += f" In {count(whole.randomized)} steps an invalid answer was replaced by chance."
     return f'<p class="footnote">{escape(text)}</p>'
 
 

@@ -36,7 +36,7 @@ class Colors(NamedTuple):
 
 INLINE = Colors((Ink.SERIES_1, Ink.SERIES_2, Ink.MARK), Ink.TEXT)
 STANDALONE = Colors(("#0072b2", "#d55e00", "#999999"), "#333333")
-"""Okabe and Ito's, and grey."""
+"""Okabe and Ito's, and gray."""
 
 _HEADS = ("As concluded", "As before", "As the expert")
 LABELS = ("what the thoughts conclude", "what was done before", "what the expert does")

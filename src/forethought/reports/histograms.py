@@ -18,7 +18,7 @@ _MOST_BARS = 40
 
 
 class Bars(NamedTuple):
-    """Neighbouring intervals of one width, and how many numbers lie in each."""
+    """Neighboring intervals of one width, and how many numbers lie in each."""
 
     lefts_B: NDArray[np.float64]
     width: float

@@ -30,7 +30,7 @@ class Token(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """Neighbouring tokens, half-open."""
+    """Neighboring tokens, half-open."""
 
     part: Part
     """`answer` where the tokens belong neither to the thoughts nor to the action."""
@@ -85,7 +85,7 @@ class ReplayStep:
     action: str
     is_valid: bool
     failure: str | None
-    was_randomised: bool
+    was_randomized: bool
     reward: float | None
     return_so_far: float | None
     """Sum of the rewards up to this one, of the steps that are here."""
@@ -187,7 +187,7 @@ def _step(step: Step, return_so_far: float, pictures: ImageTable, texts: _TextTa
         action=action.action,
         is_valid=action.is_valid,
         failure=None if action.failure is None else action.failure.value,
-        was_randomised=action.was_randomised,
+        was_randomized=action.was_randomized,
         reward=_finite(step.reward),
         return_so_far=_finite(return_so_far),
         value=_finite(step.value),

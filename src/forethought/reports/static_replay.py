@@ -57,7 +57,7 @@ def _picture(picture: EmbeddedImage, number: int) -> str:
 
 def _action(step: ReplayStep) -> str:
     """What became of the answer."""
-    if step.was_randomised:
+    if step.was_randomized:
         kind = "Invalid answer; action drawn at random"
     else:
         kind = "Action" if step.is_valid else "Invalid answer"

@@ -1,6 +1,6 @@
 """A matplotlib figure as SVG that lives inside an HTML page.
 
-Colours become CSS variables, so one drawing serves light and dark pages; text takes the
+Colors become CSS variables, so one drawing serves light and dark pages; text takes the
 page's font; identifiers are made unlike those of every other drawing on the page.
 """
 
@@ -18,7 +18,7 @@ from forethought.visible import visible
 
 
 class Ink(StrEnum):
-    """Colours to draw with: each is a placeholder for the CSS variable of its name."""
+    """Colors to draw with: each is a placeholder for the CSS variable of its name."""
 
     TEXT = "#0a0b01"
     RULE = "#0a0b02"
@@ -47,7 +47,7 @@ def to_inline_svg(figure: Figure, *, name: str, description: str) -> str:
     """The same figure and name always give the same text.
 
     Args:
-        figure: drawn in colours of `Ink`.
+        figure: drawn in colors of `Ink`.
         name: unlike that of every other drawing on the page; a valid identifier.
         description: for those who cannot see it.
     """

@@ -35,7 +35,7 @@ from forethought.types import Observation, Prompt, Trajectory
 MAX_FAILURES = 3
 """Episodes in a row that one slot may give up before the run stops."""
 
-OnInvalid = Literal["random", "penalise"]
+OnInvalid = Literal["random", "penalize"]
 Choices = tuple[str, ...] | None
 
 
@@ -46,7 +46,7 @@ class AnswerSettings:
     max_new_tokens: int
     temperature: float
     on_invalid: OnInvalid
-    """random: a uniformly drawn action (RL4VLM, Eq. 4.1); penalise: whatever the world
+    """random: a uniformly drawn action (RL4VLM, Eq. 4.1); penalize: whatever the world
     does about an action that it does not know."""
     hold_actions: bool = False
     """Whether the answer's action field is held to what may be done now."""
@@ -249,7 +249,7 @@ class Collector:
         parsed = parse_answer(result.completion, choices, form=self._prompter.answer_form)
         if not parsed.is_valid and choices and self._settings.on_invalid == "random":
             drawn = draw_action(self._answer_seed(slot), len(choices))
-            parsed = replace(parsed, action=choices[drawn], was_randomised=True)
+            parsed = replace(parsed, action=choices[drawn], was_randomized=True)
         state_key = self._prompter.state_key(slot.observation, slot.past)
         slot.asked = Asked(slot.prompt, result, parsed, state_key, self._prompter.response_fields)
         self._tell(slot, slot.asked.act)

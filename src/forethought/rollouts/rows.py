@@ -73,7 +73,7 @@ SCHEMA = pa.schema(
         pa.field("action", pa.string()),
         pa.field("action_is_valid", pa.bool_()),
         pa.field("action_failure", pa.string()),
-        pa.field("action_was_randomised", pa.bool_()),
+        pa.field("action_was_randomized", pa.bool_()),
         pa.field("thought_start", pa.int32()),  # half-open ranges of completion tokens
         pa.field("thought_stop", pa.int32()),
         pa.field("action_start", pa.int32()),
@@ -204,7 +204,7 @@ def _step_columns(step: Step, pictures: PictureEncoder) -> Row:
         "action": _encodable(action.action),
         "action_is_valid": action.is_valid,
         "action_failure": action.failure,
-        "action_was_randomised": action.was_randomised,
+        "action_was_randomized": action.was_randomized,
         "thought_start": action.thought_span.start,
         "thought_stop": action.thought_span.stop,
         "action_start": action.action_span.start,
@@ -309,7 +309,7 @@ def _action(row: Row) -> ParsedAction:
         failure=None if failure is None else ParseFailure(failure),
         thought_span=Span(row["thought_start"], row["thought_stop"]),
         action_span=Span(row["action_start"], row["action_stop"]),
-        was_randomised=row["action_was_randomised"],
+        was_randomized=row["action_was_randomized"],
     )
 
 

@@ -88,7 +88,7 @@ def _action_problems(action: ParsedAction, tokens: int) -> Iterator[str]:
         )
     if action.is_valid != (action.failure is None):
         yield f"action_is_valid is {action.is_valid}, but action_failure is {action.failure}"
-    if action.was_randomised and action.is_valid:
+    if action.was_randomized and action.is_valid:
         yield "a valid action was drawn at random"
 
 

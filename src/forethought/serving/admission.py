@@ -136,7 +136,7 @@ class Admission:
     async def _wait(self, answer: asyncio.Future[ChatAnswer], deadline_s: float) -> ChatAnswer:
         try:
             async with asyncio.timeout_at(deadline_s):
-                return await answer  # One that is cancelled before its turn is never begun.
+                return await answer  # One that is canceled before its turn is never begun.
         except TimeoutError:
             message = f"no answer within {self.limits.timeout_s:g} s — try again"
             raise Refusal(504, message, "server_error") from None

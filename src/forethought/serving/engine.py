@@ -67,7 +67,7 @@ class Engine:
 
         Returns:
             The answer to come; or `PolicyError`, for a request that cannot be answered, or
-            `StoppedError`. One that is cancelled before its turn is never begun.
+            `StoppedError`. One that is canceled before its turn is never begun.
         """
         job = _Job(request, max_new_tokens, Future())
         with self._lock:

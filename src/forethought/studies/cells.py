@@ -56,7 +56,7 @@ class Cell:
 
     @property
     def steps(self) -> int | None:
-        """Optimiser steps (SFT, of its expert's demonstrations) or environment steps; None where
+        """Optimizer steps (SFT, of its expert's demonstrations) or environment steps; None where
         stored episodes decide how many (SFT of data, Q-SFT, ILQL, ArCHer)."""
         config = self.config
         if isinstance(config, OfflineConfig):

@@ -1,6 +1,6 @@
 """A study's two pictures, as SVG files that stand beside its table.
 
-The charts of a run's report live inside its page, take its colours, and hold two curves at
+The charts of a run's report live inside its page, take its colors, and hold two curves at
 most; these are looked at on their own, and hold a curve for every row.
 """
 
@@ -24,17 +24,17 @@ from forethought.runs.metrics import read_metrics
 from forethought.studies.cells import Cell, Row
 from forethought.studies.summary import StageSummary, Summary
 
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
-"""Okabe and Ito's, which the colour-blind can tell apart too."""
+_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+"""Okabe and Ito's, which the color-blind can tell apart too."""
 _LINES = ("-", "--", "-.", ":")
-_GREY = "#666666"
+_GRAY = "#666666"
 _WIDTH_IN = 7.0
 _LEGEND_COLUMNS = 2
 _SUCCESS = "success_rate"
 
 
 class _Look(NamedTuple):
-    colour: str
+    color: str
     line: str
 
 
@@ -48,7 +48,7 @@ def success_plot(summary: Summary) -> str | None:
         axes = figure.subplots()
         _plain_style(axes)
         for position, stage in enumerate(shown):
-            _plot_stage(axes, position, stage, _look_of(stage.row, summary).colour)
+            _plot_stage(axes, position, stage, _look_of(stage.row, summary).color)
         for reference in summary.references if len(summary.references) == 1 else ():
             _plot_level(axes, reference.random.success_rate, "random")
             _plot_level(axes, reference.ceiling.success_rate, "ceiling")
@@ -111,7 +111,7 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
     """The mean of some curves where all of them have begun and none has ended.
 
     It has a point wherever one of them has; the others are there what the line between their
-    neighbouring points is. Seeds that play whole episodes never meet at the same step.
+    neighboring points is. Seeds that play whole episodes never meet at the same step.
     """
     first, last = max(curve.x[0] for curve in curves), min(curve.x[-1] for curve in curves)
     every = np.unique(np.concatenate([curve.x for curve in curves]))
@@ -119,7 +119,7 @@ def mean_curve(curves: Sequence[Curve]) -> Curve:
     return Curve(x, np.mean([np.interp(x, curve.x, curve.y) for curve in curves], axis=0))
 
 
-def _plot_stage(axes: Axes, position: int, stage: StageSummary, colour: str) -> None:
+def _plot_stage(axes: Axes, position: int, stage: StageSummary, color: str) -> None:
     assert stage.pool is not None
     low, high = stage.pool.success_interval
     rate = stage.pool.success_rate
@@ -128,19 +128,19 @@ def _plot_stage(axes: Axes, position: int, stage: StageSummary, colour: str) -> 
         [position],
         xerr=[[max(0.0, rate - low)], [max(0.0, high - rate)]],
         fmt="o",
-        color=colour,
+        color=color,
         capsize=4,
         linewidth=1.8,
     )
     rates = [o.evaluation.policy.success_rate for o in stage.outcomes if o.evaluation is not None]
     seeds = [rate for rate in rates if rate is not None]
     below = [position + 0.22] * len(seeds)
-    axes.plot(seeds, below, "|", color=colour, markersize=8, alpha=0.8)
+    axes.plot(seeds, below, "|", color=color, markersize=8, alpha=0.8)
 
 
 def _plot_level(axes: Axes, rate: float | None, label: str) -> None:
     if rate is not None:
-        axes.axvline(rate, color=_GREY, linewidth=1, linestyle=":", zorder=0)
+        axes.axvline(rate, color=_GRAY, linewidth=1, linestyle=":", zorder=0)
         axes.annotate(
             label,
             (rate, 1),
@@ -148,29 +148,29 @@ def _plot_level(axes: Axes, rate: float | None, label: str) -> None:
             xytext=(0, 2),
             textcoords="offset points",
             ha="center",
-            color=_GREY,
+            color=_GRAY,
             fontsize=8,
         )
 
 
 def _plot_row(axes: Axes, name: str, curves: Sequence[Curve], look: _Look) -> None:
     for curve in curves:
-        axes.plot(curve.x, curve.y, color=look.colour, linewidth=0.8, alpha=0.45)
+        axes.plot(curve.x, curve.y, color=look.color, linewidth=0.8, alpha=0.45)
     mean = mean_curve(curves)
-    axes.plot(mean.x, mean.y, color=look.colour, linestyle=look.line, linewidth=2.0, label=name)
+    axes.plot(mean.x, mean.y, color=look.color, linestyle=look.line, linewidth=2.0, label=name)
 
 
 def _look_of(row: str, summary: Summary) -> _Look:
     """A row looks the same in both pictures, whatever else is shown."""
     names = [row.name for row in summary.plan.rows]
-    looks = dict(zip(names, map(_Look, cycle(_COLOURS), cycle(_LINES)), strict=False))
+    looks = dict(zip(names, map(_Look, cycle(_COLORS), cycle(_LINES)), strict=False))
     return looks[row]
 
 
 def _plain_style(axes: Axes) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    axes.grid(color=_GREY, linewidth=0.4, alpha=0.3)
+    axes.grid(color=_GRAY, linewidth=0.4, alpha=0.3)
     axes.set_axisbelow(True)
 
 

@@ -10,7 +10,7 @@ from forethought.runs.run_folder import write_text
 from forethought.studies.cells import Plan
 from forethought.studies.plots import curves_plot, success_plot
 from forethought.studies.records import Outcome, read_outcome
-from forethought.studies.summary import Pool, Reference, StageSummary, Summary, summarise
+from forethought.studies.summary import Pool, Reference, StageSummary, Summary, summarize
 from forethought.studies.table import write_table
 
 SCHEMA_VERSION = 1
@@ -27,7 +27,7 @@ def write_results(plan: Plan, folder: Path) -> list[Path]:
         StorageError: the disk refuses.
     """
     outcomes = [read_outcome(cell, plan) for cell in plan.cells()]
-    summary = summarise(plan, outcomes)
+    summary = summarize(plan, outcomes)
     plots = {SUCCESS: success_plot(summary), CURVES: curves_plot(summary)}
     drawn = {name: svg for name, svg in plots.items() if svg is not None}
     texts = {TABLE: write_table(summary, list(drawn)), DATA: to_json(summary), **drawn}

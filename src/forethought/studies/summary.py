@@ -91,7 +91,7 @@ class Summary:
         return fsum(outcome.seconds or 0.0 for outcome in self.outcomes)
 
 
-def summarise(plan: Plan, outcomes: Sequence[Outcome]) -> Summary:
+def summarize(plan: Plan, outcomes: Sequence[Outcome]) -> Summary:
     """Puts the rows together.
 
     Args:

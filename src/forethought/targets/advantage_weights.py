@@ -27,7 +27,7 @@ def advantage_weights(*, advantages_U: Tensor, beta: float, cap: float) -> Advan
     being all that is learned from.
 
     Args:
-        advantages_U: Q - V, in units of return, fp32; any scale, never normalised here.
+        advantages_U: Q - V, in units of return, fp32; any scale, never normalized here.
         beta: β, 0 or more, per unit of return.
         cap: c, 1 or more.
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forethought.targets.checks import FloatArray, require_fraction, require_series
-from forethought.targets.group_relative import group_normalised_advantages
-from forethought.targets.normalise import normalise_advantages
+from forethought.targets.group_relative import group_normalized_advantages
+from forethought.targets.normalize import normalize_advantages
 from forethought.targets.returns import discounted_returns
 
 
@@ -55,7 +55,7 @@ def group_in_group_advantages(
         raise ValueError(
             f"state_keys: expected one per reward, {lengths}, got {[len(k) for k in state_keys]}"
         )
-    by_episode = group_normalised_advantages(
+    by_episode = group_normalized_advantages(
         np.array([rewards_T.sum(dtype=np.float64) for rewards_T in rewards], dtype=np.float64)
     )
     returns_S = np.concatenate([returns_to_go(rewards_T, gamma=gamma) for rewards_T in rewards])
@@ -64,7 +64,7 @@ def group_in_group_advantages(
         visits[key].append(index)
     by_step_S = np.zeros(returns_S.size, dtype=np.float64)
     for here in visits.values():
-        by_step_S[here] = normalise_advantages(returns_S[here])
+        by_step_S[here] = normalize_advantages(returns_S[here])
     advantages_S = np.repeat(by_episode, lengths) + step_weight * by_step_S
     return np.split(advantages_S, np.cumsum(lengths)[:-1])
 

@@ -1,4 +1,4 @@
-"""Generalised advantage estimation."""
+"""Generalized advantage estimation."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ class Advantages(NamedTuple):
     returns_T: NDArray[np.float64]  # what it should have said: advantage + value
 
 
-def generalised_advantages(
+def generalized_advantages(
     *,
     rewards_T: FloatArray,
     values_T: FloatArray,
@@ -63,13 +63,13 @@ def generalised_advantages(
 
 
 def trajectory_advantages(trajectory: Trajectory, *, gamma: float, gae_lambda: float) -> Advantages:
-    """`generalised_advantages` of recorded steps; their end decides about the bootstrap.
+    """`generalized_advantages` of recorded steps; their end decides about the bootstrap.
 
     A step that both terminated and hit a limit has terminated.
 
     Raises:
         ValueError: no steps, a crashed episode, steps after an end, a step without
-            the critic's value, or what `generalised_advantages` refuses.
+            the critic's value, or what `generalized_advantages` refuses.
     """
     name = f"{trajectory.environment_id}, seed {trajectory.seed}"
     if trajectory.failure is not None:
@@ -84,7 +84,7 @@ def trajectory_advantages(trajectory: Trajectory, *, gamma: float, gae_lambda: f
             f"{name}: expected a critic's value at every step, "
             f"got {len(values)} for {len(trajectory.steps)} steps"
         )
-    return generalised_advantages(
+    return generalized_advantages(
         rewards_T=np.array([step.reward for step in trajectory.steps], dtype=np.float64),
         values_T=np.array(values, dtype=np.float64),
         terminated=trajectory.steps[-1].terminated,

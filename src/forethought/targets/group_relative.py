@@ -4,19 +4,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forethought.targets.checks import FloatArray, require_group
-from forethought.targets.normalise import normalise_advantages
+from forethought.targets.normalize import normalize_advantages
 
 
-def group_normalised_advantages(returns_N: FloatArray) -> NDArray[np.float64]:
+def group_normalized_advantages(returns_N: FloatArray) -> NDArray[np.float64]:
     """How many standard deviations each episode lies above its group's mean.
 
         A_i = (R_i - mean(R)) / (std(R) + ε)
 
     GRPO: Shao et al. 2024 (DeepSeekMath, arXiv 2402.03300), which leaves open which
     standard deviation is meant: here the population's (divided by n), ε as in
-    `normalise_advantages`; the sample's would shrink a group of 2 by √2 and a group
+    `normalize_advantages`; the sample's would shrink a group of 2 by √2 and a group
     of 8 by 1.07. Groups that nearly all win, or nearly all lose, weigh as much as
-    those in between: see `group_centred_advantages`.
+    those in between: see `group_centered_advantages`.
 
     Args:
         returns_N: R, one per episode of *one* group, any order.
@@ -29,10 +29,10 @@ def group_normalised_advantages(returns_N: FloatArray) -> NDArray[np.float64]:
             number that is not finite.
     """
     require_group(returns_N=returns_N)
-    return normalise_advantages(returns_N)
+    return normalize_advantages(returns_N)
 
 
-def group_centred_advantages(returns_N: FloatArray) -> NDArray[np.float64]:
+def group_centered_advantages(returns_N: FloatArray) -> NDArray[np.float64]:
     """How far each episode lies above its group's mean.
 
         A_i = R_i - mean(R)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from forethought.targets.anchor_states import group_in_group_advantages
 from forethought.targets.checks import FloatArray
 from forethought.targets.group_relative import (
-    group_centred_advantages,
-    group_normalised_advantages,
+    group_centered_advantages,
+    group_normalized_advantages,
 )
 from forethought.targets.leave_one_out import leave_one_out_advantages
 from forethought.types import Trajectory
@@ -21,8 +21,8 @@ GroupEstimator = Literal["rloo", "grpo", "dr_grpo", "gigpo"]
 
 _BY_RETURN: dict[str, Callable[[FloatArray], NDArray[np.float64]]] = {
     "rloo": leave_one_out_advantages,
-    "grpo": group_normalised_advantages,
-    "dr_grpo": group_centred_advantages,
+    "grpo": group_normalized_advantages,
+    "dr_grpo": group_centered_advantages,
 }
 
 
@@ -44,8 +44,8 @@ def group_advantages(
 
     Args:
         trajectories: whole episodes, any groups, any order.
-        estimator: see `leave_one_out_advantages` (rloo), `group_normalised_advantages`
-            (grpo), `group_centred_advantages` (dr_grpo), `group_in_group_advantages` (gigpo).
+        estimator: see `leave_one_out_advantages` (rloo), `group_normalized_advantages`
+            (grpo), `group_centered_advantages` (dr_grpo), `group_in_group_advantages` (gigpo).
         gamma: γ of GiGPO's returns-to-go; the others have none.
         step_weight: ω of GiGPO; the others have none.
 

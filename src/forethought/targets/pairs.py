@@ -146,9 +146,9 @@ def _furthest_apart(answers: Sequence[Candidate], margin: float, most: int) -> l
 
 def _falling(answers: Sequence[Candidate], margin: float, most: int) -> Iterator[Pair]:
     """The pairs that may be among so many, furthest apart first, each made when it is asked for."""
-    able = [answer for answer in answers if not answer.step.action.was_randomised]
+    able = [answer for answer in answers if not answer.step.action.was_randomized]
     losers = sorted(_first_of_equals(answers, most), key=lambda answer: answer.score)
-    # Neighbours of one action are passed over at once by those who did the same.
+    # Neighbors of one action are passed over at once by those who did the same.
     runs = [(decision, list(run)) for decision, run in groupby(losers, key=_decision)]
 
     def beaten_by(winner: Candidate) -> Iterator[Pair]:

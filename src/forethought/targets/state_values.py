@@ -22,7 +22,7 @@ class LocalValues(NamedTuple):
 def local_values(
     *,
     likelihood_logprobs_NV: Tensor,
-    behaviour_logprobs_NV: Tensor,
+    behavior_logprobs_NV: Tensor,
     support_NV: Tensor,
     actions_N: Tensor,
     floor: float,
@@ -38,7 +38,7 @@ def local_values(
 
     Args:
         likelihood_logprobs_NV: log p of the slowly moving copy, nats, fp32, no gradient.
-        behaviour_logprobs_NV: log π, nats, fp32, no gradient.
+        behavior_logprobs_NV: log π, nats, fp32, no gradient.
         support_NV: bool, from `support_mask`.
         actions_N: the data's actions, int64.
         floor: above 0.
@@ -48,17 +48,17 @@ def local_values(
         ValueError: shapes differ, a wrong dtype, or a gradient.
     """
     require_constant(
-        likelihood_logprobs_NV=likelihood_logprobs_NV, behaviour_logprobs_NV=behaviour_logprobs_NV
+        likelihood_logprobs_NV=likelihood_logprobs_NV, behavior_logprobs_NV=behavior_logprobs_NV
     )
     ratios_NV = likelihood_ratios(
         likelihood_logprobs_NV=likelihood_logprobs_NV,
-        behaviour_logprobs_NV=behaviour_logprobs_NV,
+        behavior_logprobs_NV=behavior_logprobs_NV,
         support_NV=support_NV,
         floor=floor,
     )
     own_N1 = actions_N[:, None]
     others_NV = support_NV.scatter(1, own_N1, False)
-    logweights_NV = behaviour_logprobs_NV.masked_fill(~others_NV, -inf)
+    logweights_NV = behavior_logprobs_NV.masked_fill(~others_NV, -inf)
     if beta is None:
         others_N = ratios_NV.masked_fill(~others_NV, 0.0).amax(1)
     else:
@@ -67,7 +67,7 @@ def local_values(
         # Where there is no other, every weight is 0 / 0.
         shares_NV = torch.softmax(logweights_NV, -1).nan_to_num()
         others_N = (shares_NV * ratios_NV).sum(1)
-    own_logprobs_NV = behaviour_logprobs_NV.masked_fill(~support_NV, -inf)
+    own_logprobs_NV = behavior_logprobs_NV.masked_fill(~support_NV, -inf)
     return LocalValues(
         own_N=ratios_NV.gather(1, own_N1).squeeze(1),
         own_logprobs_N=own_logprobs_NV.gather(1, own_N1).squeeze(1),

@@ -30,7 +30,7 @@ class TabularMDP:
     rewards_SA: Table
     """Mean rewards, such that no policy's discounted return leaves [0, 1]."""
     transitions_SAS: NDArray[np.float64]
-    behaviour_SA: Table
+    behavior_SA: Table
     """π_β, above 0 everywhere."""
     gamma: float
 
@@ -38,7 +38,7 @@ class TabularMDP:
 def random_mdp(
     rng: np.random.Generator, *, states: int, actions: int, gamma: float = 0.95
 ) -> TabularMDP:
-    """Uniform rewards; three successors a pair; behaviour Dirichlet(1) with a twentieth of the
+    """Uniform rewards; three successors a pair; behavior Dirichlet(1) with a twentieth of the
     uniform one, so that every action is in the data.
 
     Rewards are scaled by 1 - γ, so that discounted returns lie in [0, 1].
@@ -48,8 +48,8 @@ def random_mdp(
     for s, a in np.ndindex(states, actions):
         successors = rng.choice(states, size=min(3, states), replace=False)
         transitions_SAS[s, a, successors] = rng.dirichlet(np.ones(len(successors)))
-    behaviour_SA = 0.95 * rng.dirichlet(np.ones(actions), size=states) + 0.05 / actions
-    return TabularMDP(rewards_SA, transitions_SAS, behaviour_SA, gamma)
+    behavior_SA = 0.95 * rng.dirichlet(np.ones(actions), size=states) + 0.05 / actions
+    return TabularMDP(rewards_SA, transitions_SAS, behavior_SA, gamma)
 
 
 def optimal_values(mdp: TabularMDP) -> Table:
@@ -91,7 +91,7 @@ def likelihood_fixed_point(mdp: TabularMDP, *, leftover: Leftover) -> Table:
     part = 1.0 if leftover == "dummy" else 0.1
     for _ in range(_ROUNDS):
         likelihood_SA, _ = _backup(mdp, values_S, leftover)
-        error_S = (likelihood_SA / mdp.behaviour_SA).max(1) - values_S
+        error_S = (likelihood_SA / mdp.behavior_SA).max(1) - values_S
         if np.abs(error_S).max() < _CLOSE:
             return likelihood_SA
         values_S = values_S + part * error_S
@@ -104,9 +104,9 @@ def _backup(
     """p^ of Eq. 5 where the next states are worth this, and where B is not clipped."""
     backup_SA = mdp.rewards_SA + mdp.gamma * mdp.transitions_SAS @ values_S
     targets_SA = backup_SA.clip(0.0, 1.0)
-    likelihood_SA = mdp.behaviour_SA * targets_SA
+    likelihood_SA = mdp.behavior_SA * targets_SA
     if leftover == "spread":
-        left_SA = mdp.behaviour_SA * (1 - targets_SA)
+        left_SA = mdp.behavior_SA * (1 - targets_SA)
         others = targets_SA.shape[1] - 1
         likelihood_SA = likelihood_SA + (left_SA.sum(1, keepdims=True) - left_SA) / others
     return likelihood_SA, (backup_SA > 0) & (backup_SA < 1)
@@ -114,20 +114,20 @@ def _backup(
 
 def _newton(mdp: TabularMDP, values_S: NDArray[np.float64]) -> Table:
     """The fixed point of the spread variant, which is piecewise linear in the states' values."""
-    behaviour_SA = mdp.behaviour_SA
+    behavior_SA = mdp.behavior_SA
     states = np.arange(len(values_S))
     rng = np.random.default_rng(0)
     for number in range(1, _NEWTON_ROUNDS + 1):
         likelihood_SA, is_free_SA = _backup(mdp, values_S, "spread")
-        ratios_SA = likelihood_SA / behaviour_SA
+        ratios_SA = likelihood_SA / behavior_SA
         best_S = ratios_SA.argmax(1)
         error_S = ratios_SA[states, best_S] - values_S
         if np.abs(error_S).max() < _CLOSE:
             return likelihood_SA
         slopes_SAS = mdp.gamma * mdp.transitions_SAS * is_free_SA[:, :, None]
-        weighted_SAS = behaviour_SA[:, :, None] * slopes_SAS
+        weighted_SAS = behavior_SA[:, :, None] * slopes_SAS
         rest_SAS = weighted_SAS.sum(1, keepdims=True) - weighted_SAS
-        slopes_SAS = slopes_SAS - rest_SAS / behaviour_SA[:, :, None] / (ratios_SA.shape[1] - 1)
+        slopes_SAS = slopes_SAS - rest_SAS / behavior_SA[:, :, None] / (ratios_SA.shape[1] - 1)
         jacobian_SS = slopes_SAS[states, best_S] - np.eye(len(states))
         values_S = values_S - np.linalg.solve(jacobian_SS, error_S)
         # Steps can circle between pieces, too: begin elsewhere.
@@ -145,9 +145,9 @@ def extracted_policy(
     """
     worth_SA = likelihood_SA
     if extraction == "ratio":
-        worth_SA = (likelihood_SA / mdp.behaviour_SA).clip(0.0, 1.0)
+        worth_SA = (likelihood_SA / mdp.behavior_SA).clip(0.0, 1.0)
     if np.isinf(beta):
         return np.eye(worth_SA.shape[1])[worth_SA.argmax(1)]
-    logits_SA = np.log(mdp.behaviour_SA) + beta * worth_SA
+    logits_SA = np.log(mdp.behavior_SA) + beta * worth_SA
     weights_SA = np.exp(logits_SA - logits_SA.max(1, keepdims=True))
     return weights_SA / weights_SA.sum(1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Imitation: an optimiser step on answers that are given."""
+"""Imitation: an optimizer step on answers that are given."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -38,7 +38,7 @@ def learn_to_imitate(
     *,
     reply_weight: float = 0.0,
 ) -> list[Measure]:
-    """One optimiser step of a policy: cross-entropy of the rows' answers.
+    """One optimizer step of a policy: cross-entropy of the rows' answers.
 
     Args:
         rows: the global batch.
@@ -90,7 +90,7 @@ def imitate(
         L = -(Σ_answers log p + w Σ_replies log p) / tokens of answers
 
     With w > 0 the model learns beside what to do what the world will say (implicit world
-    modelling: Zhang et al. 2025, Agent Learning via Early Experience, arXiv 2510.08558).
+    modeling: Zhang et al. 2025, Agent Learning via Early Experience, arXiv 2510.08558).
 
     Args:
         is_action_BT: bool, [B, T]: the tokens of answers.

@@ -1,4 +1,4 @@
-"""One optimiser step from many micro-batches, on one process or on several."""
+"""One optimizer step from many micro-batches, on one process or on several."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from forethought.errors import DivergenceError
 
 
 def learning_rate_factor(step: float, *, total_steps: int, config: OptimizerConfig) -> float:
-    """Learning rate of an optimiser step as a multiple of the highest one.
+    """Learning rate of an optimizer step as a multiple of the highest one.
 
     Rises linearly over the warm-up, then falls to `final_learning_rate` at `total_steps`.
     """
@@ -42,7 +42,7 @@ _BESIDE_MUON = 0.5
 def make_optimizers(
     trained: Mapping[str, Tensor], config: OptimizerConfig, critic_learning_rate: float
 ) -> list[torch.optim.Optimizer]:
-    """One optimiser, or Muon and one for what Muon is not made for.
+    """One optimizer, or Muon and one for what Muon is not made for.
 
     Muon: Jordan 2024, with the step sizes of Liu et al. 2025, Eq. 4 (0.2 √max(rows, columns)),
     so that a rate that suits Adam suits it. Every group's "highest" is the rate that its
@@ -114,7 +114,7 @@ class Updater:
         """
         Args:
             module: the model and its critic; parameters that require a gradient are trained.
-            total_steps: optimiser steps over which the learning rates decay.
+            total_steps: optimizer steps over which the learning rates decay.
             critic_learning_rate: the value head's highest rate; None: the model's.
         """
         self._accelerator = accelerator
@@ -131,19 +131,19 @@ class Updater:
             # Weights that a model's files lack were drawn by each process for itself.
             broadcast([parameter.data for parameter in module.parameters()])
         self.steps = 0
-        """Optimiser steps done."""
+        """Optimizer steps done."""
 
     def step(
         self, losses: Sequence[Callable[[], Tensor]], *, position: float | None = None
     ) -> float:
-        """One optimiser step.
+        """One optimizer step.
 
         Args:
             losses: one function per micro-batch of this process, giving that
                 micro-batch's part of the loss: its sum divided by the number of elements
                 in the *global* batch. Parts add up, over processes too; a process that has
                 no share in the batch has none.
-            position: where on the schedule of learning rates this is, in optimiser steps; None:
+            position: where on the schedule of learning rates this is, in optimizer steps; None:
                 as many as were done. For algorithms that do not know how many there will be.
 
         Returns:
@@ -169,7 +169,7 @@ class Updater:
         norm = float(norm)
         if not math.isfinite(norm):
             raise DivergenceError(
-                f"training diverged: the gradient's norm in optimiser step {self.steps + 1} is "
+                f"training diverged: the gradient's norm in optimizer step {self.steps + 1} is "
                 f"{norm}, expected a number — start another run with a lower "
                 f"optimizer.learning_rate than {self._config.learning_rate:g}"
             )

@@ -1,4 +1,4 @@
-"""A run in phases: one after the other, each with a model, an optimiser and a schedule of its own.
+"""A run in phases: one after the other, each with a model, an optimizer and a schedule of its own.
 
 All of them learn from the same stored episodes. A phase that was stopped goes on at its newest
 checkpoint; the first checkpoint of a later one is written before its first update, since what
@@ -56,7 +56,7 @@ class Phases(NamedTuple, Generic[PhaseT]):
     begin: Callable[[PhaseT], None]
     """Makes ready what the phase works with."""
     update: Callable[[Sequence[Episode], PhaseT, Updater], list[Measure]]
-    """One optimiser step on a global batch; the first measure is its loss."""
+    """One optimizer step on a global batch; the first measure is its loss."""
     head_learning_rate: float | None = None
     """Highest rate of value heads; None: the model's."""
 

@@ -71,7 +71,7 @@ class Reference:
             save_file(self._frozen, folder / file)
 
     def _swap(self, frozen: dict[str, Tensor]) -> None:
-        """Exchanges what the parameters hold; the optimiser's references stay good."""
+        """Exchanges what the parameters hold; the optimizer's references stay good."""
         for name, parameter in trained_parameters(self._policy.module.model).items():
             parameter.data, frozen[name] = frozen[name], parameter.data
 
@@ -113,7 +113,7 @@ def load_reference(
 
 
 def trained_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
-    """By name, those that an optimiser moves."""
+    """By name, those that an optimizer moves."""
     return {name: p for name, p in model.named_parameters() if p.requires_grad}
 
 

@@ -142,7 +142,7 @@ class Run:
         critic_learning_rate: float | None = None,
         is_resumed: bool = True,
     ) -> Updater:
-        """An optimiser for the policy, put back to the checkpoint if there is one.
+        """An optimizer for the policy, put back to the checkpoint if there is one.
 
         Args:
             is_resumed: False for one that begins after what the checkpoint holds: the next

@@ -1,4 +1,4 @@
-"""Everything that must survive a kill, as files: weights, optimiser, randomness, progress."""
+"""Everything that must survive a kill, as files: weights, optimizer, randomness, progress."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,9 +31,9 @@ class Progress:
     """How far a run has come. What is not here follows from the settings and the seed."""
 
     step: int
-    """Rounds of the training loop: optimiser steps (SFT) or iterations (PPO)."""
+    """Rounds of the training loop: optimizer steps (SFT) or iterations (PPO)."""
     updates: int
-    """Optimiser steps."""
+    """Optimizer steps."""
     metrics: MetricsPosition
     """Where the metrics stood: what was logged later is taken back."""
     cursors: tuple[tuple[Cursor, ...], ...] = ()
@@ -120,7 +120,7 @@ def load_randomness(checkpoint: Path, process: int) -> None:
 
 
 def load_optimizer(checkpoint: Path, updater: Updater, progress: Progress) -> None:
-    """Puts the optimiser back to where it was.
+    """Puts the optimizer back to where it was.
 
     Raises:
         CheckpointError: the checkpoint trained other parameters than this run does.
@@ -143,7 +143,7 @@ def load_optimizer(checkpoint: Path, updater: Updater, progress: Progress) -> No
 
 
 def _optimizer_tensors(updater: Updater) -> dict[str, Tensor]:
-    """What the optimisers remember; what they start with, where there was no gradient yet (a
+    """What the optimizers remember; what they start with, where there was no gradient yet (a
     vision tower in a world of text)."""
     return {
         f"{name}/{key}": tensor

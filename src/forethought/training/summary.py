@@ -40,7 +40,7 @@ class StepSummary(NamedTuple):
     action_logprob: float
 
 
-def summarise_step(step: Step) -> StepSummary:
+def summarize_step(step: Step) -> StepSummary:
     """One step's part of those averages."""
     logprobs, split = step.completion.logprobs, step.action.thought_span.stop
     return StepSummary(
@@ -52,11 +52,11 @@ def summarise_step(step: Step) -> StepSummary:
     )
 
 
-def summarise_collection(collected: Collected, run: Run) -> list[Measure]:
+def summarize_collection(collected: Collected, run: Run) -> list[Measure]:
     """Episodes and steps of one iteration, over all processes."""
     episodes = run.gather(collected.episodes)
     trajectories = collected.trajectories
-    steps = run.gather([summarise_step(step) for t in trajectories for step in t.steps])
+    steps = run.gather([summarize_step(step) for t in trajectories for step in t.steps])
     failures = run.gather([t.failure for t in trajectories if t.failure is not None])
     averages = np.array(steps, dtype=np.float64).mean(axis=0)
     counts = count_thoughts(step for t in trajectories for step in t.steps)
@@ -106,7 +106,7 @@ def steps_played(collected: Collected, run: Run) -> int:
     return sum(run.gather([sum(len(t.steps) for t in collected.trajectories)]))
 
 
-def summarise_actions(collected: Collected, run: Run) -> list[Measure]:
+def summarize_actions(collected: Collected, run: Run) -> list[Measure]:
     """How certain actions were, given their thoughts, over all processes: p(a|T) of the answers
     that held one, as sampled (Fig. 6)."""
     steps = [step for t in collected.trajectories for step in t.steps]

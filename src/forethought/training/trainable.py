@@ -7,7 +7,7 @@ from torch import nn
 
 
 class Trainable(Protocol):
-    """A policy whose weights an optimiser moves and a checkpoint holds."""
+    """A policy whose weights an optimizer moves and a checkpoint holds."""
 
     @property
     def module(self) -> nn.Module:

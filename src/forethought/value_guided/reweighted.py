@@ -13,7 +13,7 @@ from forethought.configs.acting import ActingConfig, SupportConfig
 from forethought.errors import PolicyError
 from forethought.generation.huggingface import HuggingFacePolicy, load_policy
 from forethought.models.actor_critic import ActorCritic
-from forethought.models.loading import BEHAVIOUR, load_pretrained
+from forethought.models.loading import BEHAVIOR, load_pretrained
 from forethought.models.lora import save_weights
 from forethought.value_guided.token_worth import weigh_by_likelihood
 from forethought.value_guided.weighted import WeightedPolicy
@@ -65,7 +65,7 @@ def load_twin(folder: Path, like: HuggingFacePolicy) -> Twin:
     twin = Twin(ActorCritic(loaded.model, None), loaded.adapter)
     mine, theirs = dict(twin.module.named_parameters()), dict(like.module.named_parameters())
     if mine.keys() != theirs.keys() - {n for n in theirs if n.startswith("value_head.")}:
-        raise PolicyError(f"{folder}: got another architecture than the behaviour policy's")
+        raise PolicyError(f"{folder}: got another architecture than the behavior policy's")
     for name, parameter in mine.items():
         if not parameter.requires_grad:
             parameter.data = theirs[name].data
@@ -104,17 +104,17 @@ class Settings:
 
 
 def reweighted(
-    behaviour: HuggingFacePolicy, likelihood: Twin, settings: Settings, *, slots: int
+    behavior: HuggingFacePolicy, likelihood: Twin, settings: Settings, *, slots: int
 ) -> WeightedPolicy[ActingConfig]:
     """π_φ weighted by p_θ.
 
     Args:
-        behaviour: π_φ.
+        behavior: π_φ.
         likelihood: p_θ.
         slots: how many completions are generated at a time.
     """
     weigh = partial(weigh_by_likelihood, support=settings.support, dummy=settings.dummy)
-    return WeightedPolicy(behaviour, likelihood.module, settings.acting, weigh=weigh, slots=slots)
+    return WeightedPolicy(behavior, likelihood.module, settings.acting, weigh=weigh, slots=slots)
 
 
 def is_reweighted(folder: Path) -> bool:
@@ -129,6 +129,6 @@ def load_reweighted(folder: Path, *, slots: int) -> WeightedPolicy[ActingConfig]
         PolicyError: it cannot be loaded.
     """
     settings = Settings.load(folder)
-    behaviour = load_policy(str(folder / BEHAVIOUR), slots=slots)
-    likelihood = load_twin(folder / LIKELIHOOD, behaviour)
-    return reweighted(behaviour, likelihood, settings, slots=slots)
+    behavior = load_policy(str(folder / BEHAVIOR), slots=slots)
+    likelihood = load_twin(folder / LIKELIHOOD, behavior)
+    return reweighted(behavior, likelihood, settings, slots=slots)

@@ -9,7 +9,7 @@ from forethought.value_guided.weighted import tilted
 
 
 def weigh_by_likelihood(
-    behaviour_BV: Tensor,
+    behavior_BV: Tensor,
     likelihood_BV: Tensor,
     acting: ActingConfig,
     *,
@@ -25,14 +25,14 @@ def weigh_by_likelihood(
     Outside π_φ's support w is 0. β = 0 is π_φ. What a nucleus leaves out comes far behind.
 
     Args:
-        behaviour_BV, likelihood_BV: logits of π_φ and p_θ, fp32.
+        behavior_BV, likelihood_BV: logits of π_φ and p_θ, fp32.
         acting: β, what w is, and the nucleus.
         dummy: the token that p_θ puts on what no token is worth; it is worth nothing.
 
     Returns:
         [B, V], fp32.
     """
-    logprobs_BV = torch.log_softmax(behaviour_BV, -1)
+    logprobs_BV = torch.log_softmax(behavior_BV, -1)
     likelihood_logprobs_BV = torch.log_softmax(likelihood_BV, -1)
     support_BV = support_mask(
         logprobs_NV=logprobs_BV,
@@ -45,7 +45,7 @@ def weigh_by_likelihood(
     else:
         worth_BV = likelihood_ratios(
             likelihood_logprobs_NV=likelihood_logprobs_BV,
-            behaviour_logprobs_NV=logprobs_BV,
+            behavior_logprobs_NV=logprobs_BV,
             support_NV=support_BV,
             floor=support.floor,
         ).clamp(max=1.0)

@@ -80,7 +80,7 @@ class ValueModel(nn.Module):
         super().__init__()
         self._twin = twin
         self.trunk = twin.module
-        # The name by which the optimiser gives heads a rate of their own.
+        # The name by which the optimizer gives heads a rate of their own.
         self.value_head = heads
 
     def save(self, folder: Path, like: HuggingFacePolicy) -> None:
@@ -122,7 +122,7 @@ def load_value_model(folder: Path, like: HuggingFacePolicy) -> ValueModel:
     """What `ValueModel.save` wrote.
 
     Args:
-        like: the behaviour policy; what neither of them trains is shared with it.
+        like: the behavior policy; what neither of them trains is shared with it.
 
     Raises:
         PolicyError: nothing there, or a model of another architecture.

@@ -11,7 +11,7 @@ from forethought.configs.acting import ValueActingConfig
 from forethought.errors import PolicyError
 from forethought.generation.huggingface import load_policy
 from forethought.models.actor_critic import ActorCritic
-from forethought.models.loading import BEHAVIOUR
+from forethought.models.loading import BEHAVIOR
 from forethought.value_guided.value_heads import (
     HEADS_FILE,
     ValueHeads,
@@ -48,7 +48,7 @@ def reads_values(values: ValueModel) -> ActorCritic:
     return ActorCritic(model, None)
 
 
-def weigh_by_values(behaviour_BV: Tensor, q_BV: Tensor, acting: ValueActingConfig) -> Tensor:
+def weigh_by_values(behavior_BV: Tensor, q_BV: Tensor, acting: ValueActingConfig) -> Tensor:
     """Logits of the acting policy.
 
         log π^(a|s) = log π_φ(a|s) + β min(Q1, Q2)(s, a) + constant
@@ -57,14 +57,14 @@ def weigh_by_values(behaviour_BV: Tensor, q_BV: Tensor, acting: ValueActingConfi
     state and so part of the constant.
 
     Args:
-        behaviour_BV: logits of π_φ; a constant per row does not count.
+        behavior_BV: logits of π_φ; a constant per row does not count.
         q_BV: the lower of both, in units of return, fp32.
         acting: β and the nucleus.
 
     Returns:
         [B, V], fp32.
     """
-    logprobs_BV = torch.log_softmax(behaviour_BV, -1)
+    logprobs_BV = torch.log_softmax(behavior_BV, -1)
     return tilted(logprobs_BV, q_BV, beta=acting.beta, top_p=acting.top_p)
 
 
@@ -98,6 +98,6 @@ def load_value_weighted(folder: Path, *, slots: int) -> WeightedPolicy[ValueActi
         PolicyError: it cannot be loaded.
     """
     acting = load_settings(folder)
-    behaviour = load_policy(str(folder / BEHAVIOUR), slots=slots)
-    values = reads_values(load_value_model(folder / VALUES, behaviour))
-    return WeightedPolicy(behaviour, values, acting, weigh=weigh_by_values, slots=slots)
+    behavior = load_policy(str(folder / BEHAVIOR), slots=slots)
+    values = reads_values(load_value_model(folder / VALUES, behavior))
+    return WeightedPolicy(behavior, values, acting, weigh=weigh_by_values, slots=slots)

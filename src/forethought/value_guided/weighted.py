@@ -1,4 +1,4 @@
-"""A behaviour policy, weighted by a second model that says what each token is worth."""
+"""A behavior policy, weighted by a second model that says what each token is worth."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
@@ -16,7 +16,7 @@ from forethought.types import Message, Prompt
 
 ActingT = TypeVar("ActingT")
 Weigh = Callable[[Tensor, Tensor, ActingT], Tensor]
-"""From the behaviour's logits and the second model's, both [B, V], and how to act, to the
+"""From the behavior's logits and the second model's, both [B, V], and how to act, to the
 logits that are drawn from."""
 
 FAR_BEHIND = 1e4
@@ -56,7 +56,7 @@ class WeightedPolicy(Generic[ActingT]):
 
     def __init__(
         self,
-        behaviour: HuggingFacePolicy,
+        behavior: HuggingFacePolicy,
         worth: ActorCritic,
         acting: ActingT,
         *,
@@ -65,12 +65,12 @@ class WeightedPolicy(Generic[ActingT]):
     ) -> None:
         """
         Args:
-            behaviour: π_φ, whose prompts and tokens are the policy's.
+            behavior: π_φ, whose prompts and tokens are the policy's.
             worth: what w is read from; of the same architecture.
             acting: settings, which `weigh` gets.
             slots: how many completions are generated at a time.
         """
-        self.behaviour = behaviour
+        self.behavior = behavior
         self.worth = worth
         self._acting = acting
         self._weigh = weigh
@@ -79,11 +79,11 @@ class WeightedPolicy(Generic[ActingT]):
 
     @property
     def version(self) -> int:
-        return self.behaviour.version
+        return self.behavior.version
 
     @property
     def preferred_image_size(self) -> int | None:
-        return self.behaviour.preferred_image_size
+        return self.behavior.preferred_image_size
 
     @property
     def acting(self) -> ActingT:
@@ -103,22 +103,22 @@ class WeightedPolicy(Generic[ActingT]):
     @property
     def limits(self) -> Limits:
         """How long a sequence it can read."""
-        return self.behaviour.limits
+        return self.behavior.limits
 
     def prompt(self, messages: Sequence[Message]) -> Prompt:
-        return self.behaviour.prompt(messages)
+        return self.behavior.prompt(messages)
 
     def require_room(self, prompt: Prompt, max_new_tokens: int) -> None:
         """As `HuggingFacePolicy.require_room`."""
-        self.behaviour.require_room(prompt, max_new_tokens)
+        self.behavior.require_room(prompt, max_new_tokens)
 
     def submit(self, request: GenerationRequest) -> None:
         if self._loop is None:
-            self.behaviour.module.eval()
+            self.behavior.module.eval()
             self.worth.eval()
             self._loop = DecodeLoop(
-                self.behaviour.module,
-                self.behaviour.encoder,
+                self.behavior.module,
+                self.behavior.encoder,
                 slots=self._slots,
                 others=[self.worth],
                 mix=self._mix,
@@ -133,5 +133,5 @@ class WeightedPolicy(Generic[ActingT]):
         return [] if self._loop is None else self._loop.step()
 
     def _mix(self, logits: Sequence[Tensor]) -> Tensor:
-        behaviour_BV, worth_BV = logits
-        return self._weigh(behaviour_BV, worth_BV, self._acting)
+        behavior_BV, worth_BV = logits
+        return self._weigh(behavior_BV, worth_BV, self._acting)

@@ -26,7 +26,7 @@ from tests.contract.architectures.runs import lora_of, metrics_of, world_of
 pytestmark = pytest.mark.slow
 
 ROLLOUT = RolloutConfig(
-    slots=32, steps_per_iteration=32, temperature=1.0, max_new_tokens=32, on_invalid="penalise"
+    slots=32, steps_per_iteration=32, temperature=1.0, max_new_tokens=32, on_invalid="penalize"
 )
 
 

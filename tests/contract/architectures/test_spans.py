@@ -23,13 +23,13 @@ ANSWERS = {
 
 
 def complete(policy: HuggingFacePolicy, token_ids: tuple[int, ...]) -> Completion:
-    text, offsets = policy.encoder.detokenise(token_ids)
+    text, offsets = policy.encoder.detokenize(token_ids)
     return Completion(token_ids, (0.0,) * len(token_ids), offsets, text, FinishReason.STOP, 1.0)
 
 
 @pytest.mark.parametrize("text", ANSWERS.values(), ids=ANSWERS)
 def test_action_span_starts_with_the_token_of_the_key(policy: HuggingFacePolicy, text: str) -> None:
-    ids = policy.encoder.tokenise_answer(text)
+    ids = policy.encoder.tokenize_answer(text)
     completion = complete(policy, ids)
     assert completion.text.strip() == text.strip()
     parsed = parse_answer(completion, ["+", "-"])
@@ -45,7 +45,7 @@ def test_action_span_starts_with_the_token_of_the_key(policy: HuggingFacePolicy,
 def test_cut_anywhere(policy: HuggingFacePolicy, text: str) -> None:
     """Cut by the length limit, even within a character, text and spans are those of the
     tokens that are there."""
-    ids = policy.encoder.tokenise_answer(text)
+    ids = policy.encoder.tokenize_answer(text)
     for length in range(len(ids) + 1):
         completion = complete(policy, ids[:length])
         assert completion.text == policy.encoder.tokenizer.decode(

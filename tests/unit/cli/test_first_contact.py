@@ -1,4 +1,4 @@
-"""What a newcomer meets first: a misspelt environment, a model that has learned nothing yet."""
+"""What a newcomer meets first: a misspelled environment, a model that has learned nothing yet."""
 
 import json
 import subprocess

@@ -15,7 +15,7 @@ import torch
 
 from forethought.cli.models import find_source
 from forethought.cli.serve import Serve, load_served
-from forethought.models.loading import BEHAVIOUR
+from forethought.models.loading import BEHAVIOR
 from forethought.rollouts.store import read_shards
 from forethought.serving.admission import Limits
 from forethought.serving.engine import Engine
@@ -77,11 +77,11 @@ def test_greedy_answers_are_the_same_behind_the_protocol(
 def test_a_run_with_values_answers_by_them(
     type_: Type, valued_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Behind the protocol as at home; otherwise than the behaviour that the values weigh."""
-    behaviour = Path(find_source(str(valued_run)).model) / BEHAVIOUR
+    """Behind the protocol as at home; otherwise than the behavior that the values weigh."""
+    behavior = Path(find_source(str(valued_run)).model) / BEHAVIOR
     how = "--episodes 6 --max-new-tokens 16 --temperature 0 --environment.id Bandit --threads 1"
     with served(valued_run, monkeypatch):
-        for player, folder in ((valued_run, "own"), ("api:player", "api"), (behaviour, "alone")):
+        for player, folder in ((valued_run, "own"), ("api:player", "api"), (behavior, "alone")):
             assert type_(f"collect --policy {player} {how} --output {folder}").code == 0
     assert said("api") == said("own") != said("alone")
 

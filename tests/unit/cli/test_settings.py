@@ -59,7 +59,7 @@ def test_flags_are_read_as_tyro_reads_them() -> None:
         Flag("--dry-run", "no value", False),
         Flag("--inner.learning-rate", "a number", False),
     ]
-    assert Flag("--on-invalid", "random or penalise", False) in flags
+    assert Flag("--on-invalid", "random or penalize", False) in flags
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -94,7 +94,7 @@ def test_the_flags_of_every_command_are_those_of_its_help(
         ("r --threads --dry-run", "--threads has no value — expected a whole number"),
         ("r --inner.learning_rate fast", "--inner.learning-rate is 'fast' — expected a number"),
         ("r --parts up", "--parts is 'up' — expected left or right, or several"),
-        ("r --on-invalid scold", "--on-invalid is 'scold' — expected random or penalise"),
+        ("r --on-invalid scold", "--on-invalid is 'scold' — expected random or penalize"),
         ("r --temperature 0", "rollout.temperature is 0.0 — expected above 0"),
     ],
 )  # fmt: skip

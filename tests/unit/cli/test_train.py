@@ -262,15 +262,15 @@ def test_bad_files(type_: Type, tmp_path: Path, text: str, line: str) -> None:
 
 
 def test_a_run_with_values_is_a_start_too(type_: Type, valued_run: Path, tmp_path: Path) -> None:
-    """Of its behaviour policy, which is left as it was where nothing imitates any more."""
+    """Of its behavior policy, which is left as it was where nothing imitates any more."""
     assert (
         type_("collect --policy random --environment.id Bandit --episodes 8 --output data").code
         == 0
     )
-    words = f"train ilql {VALUES} --behaviour-epochs 0 --model {valued_run} --data data"
+    words = f"train ilql {VALUES} --behavior-epochs 0 --model {valued_run} --data data"
     outcome = type_(f"{words} --output {tmp_path / 'next'}")
     assert outcome.code == 0, outcome.err
-    weights = "behaviour/model.safetensors"
+    weights = "behavior/model.safetensors"
     one, other = (Path(model_source(str(run))) / weights for run in (valued_run, tmp_path / "next"))
     assert one.read_bytes() == other.read_bytes()
 

@@ -92,7 +92,7 @@ def test_what_is_right_has_no_problem(trajectory: Trajectory) -> None:
             "action_is_valid is True, but action_failure is no_action",
         ),
         (
-            with_first_step(action=replace(ACTION, was_randomised=True)),
+            with_first_step(action=replace(ACTION, was_randomized=True)),
             "a valid action was drawn at random",
         ),
     ],

@@ -127,7 +127,7 @@ class FloatImage(Countdown):
         return changed(super().observation(), image=np.zeros((4, 4, 3)))
 
 
-class GreyImage(Countdown):
+class GrayImage(Countdown):
     def observation(self) -> Observation:
         return changed(super().observation(), image=np.zeros((4, 4), dtype=np.uint8))
 
@@ -237,7 +237,7 @@ BREACHES: dict[Callable[[], Countdown], str] = {
     KeyIsEmpty: "state_key ''",
     ShowsNothing: "neither text nor image",
     FloatImage: "float64",
-    GreyImage: r"uint8 \[4, 4\]",
+    GrayImage: r"uint8 \[4, 4\]",
     WritesOnOldImages: "changed after it had been given",
     RejectsUnknownActions: "raised KeyError",
     UnknownActionsAct: "the unknown action",

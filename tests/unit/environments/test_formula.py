@@ -16,7 +16,7 @@ from forethought.environments.cards.formula import (
     next_tokens,
     push,
     read,
-    tokenise,
+    tokenize,
     value_of,
 )
 
@@ -83,7 +83,7 @@ def test_failure(text: str, failure: FormulaFailure) -> None:
 def test_numbers_are_tokens_not_digits() -> None:
     assert evaluate_tokens(["1", "1"]) == FormulaFailure.MISPLACED
     assert evaluate("11") == 11
-    assert tokenise("(10+2)*1") == ("(", "10", "+", "2", ")", "*", "1")
+    assert tokenize("(10+2)*1") == ("(", "10", "+", "2", ")", "*", "1")
 
 
 HOSTILE = [
@@ -165,7 +165,7 @@ def meant(tree: Tree) -> Fraction | None:
 @given(trees)
 def test_agrees_with_an_independent_oracle(tree: Tree) -> None:
     for text in (written(tree), written_sparsely(tree)):
-        if len(text) <= MAX_CHARACTERS and len(tokenise(text)) <= 64:
+        if len(text) <= MAX_CHARACTERS and len(tokenize(text)) <= 64:
             value = meant(tree)
             expected = FormulaFailure.DIVISION_BY_ZERO if value is None else value
             assert evaluate(text) == expected, text
@@ -175,7 +175,7 @@ def test_agrees_with_an_independent_oracle(tree: Tree) -> None:
 def test_the_next_token_of_a_formula_is_always_among_those_allowed(
     tree: Tree, data: st.DataObject
 ) -> None:
-    tokens = tokenise(written_sparsely(tree))
+    tokens = tokenize(written_sparsely(tree))
     assert not isinstance(tokens, FormulaFailure)
     if meant(tree) is None or len(tokens) > 64:
         return

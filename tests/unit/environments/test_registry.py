@@ -135,7 +135,7 @@ def test_documented_options_are_the_constructor_s(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("NumberLine", {"colour": 1}, "NumberLine has no option colour=1 — it has: rules, "),
+        ("NumberLine", {"color": 1}, "NumberLine has no option color=1 — it has: rules, "),
         ("NumberLine", {"rules": "house"}, "rules is 'house' — expected paper, reference"),
         ("NumberLine", {"image_size": 47}, "image_size is 47 — expected a whole number from 48"),
         ("NumberLine", {"image_size": 64.0}, "image_size is 64.0 — expected a whole number"),

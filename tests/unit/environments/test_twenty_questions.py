@@ -75,7 +75,7 @@ def test_every_wording_is_understood() -> None:
         ("Is it a tv?", "Is it a television?"),
         ("Are you thinking of corn?", "Is it corn?"),
         ("Is it a sort of corn?", "Is it corn?"),
-        ("Is it orange in colour?", "Is its colour orange?"),
+        ("Is it orange in color?", "Is its color orange?"),
         ("Is it an orange?", "Is it an orange?"),
     ],
 )

@@ -90,7 +90,7 @@ def test_a_word_outside_the_list_is_a_guess() -> None:
     assert world.act("zzzzz") == (-1.0, False, False)
     assert world.observation().text == "> zzzzz\nnot in the list"
     assert world.measures()[0] == ("not_listed", 1.0)
-    assert world.expert().action == "t r a d e"  # nothing was learnt
+    assert world.expert().action == "t r a d e"  # nothing was learned
 
 
 @pytest.mark.parametrize("spelling", ["trade", "t r a d e", " TRADE\n", "T r a de"])

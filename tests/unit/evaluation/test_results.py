@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from forethought.errors import StorageError
-from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange, summarise
+from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange, summarize
 from forethought.evaluation.statistics import Interval, Rate, wilson_interval
 from forethought.evaluation.thought_rates import ThoughtRates
 from forethought.seals import sealed
@@ -59,7 +59,7 @@ NEVER_BEGUN = dataclasses.replace(episode(), failure=EnvironmentFailure.TIMEOUT)
 
 def test_a_row_by_hand() -> None:
     """Three episodes of two steps: returns 1, 1, -2; one invalid step of six; 20 tokens."""
-    row = summarise("policy", [WON, LOST, WON], np.random.default_rng(0))
+    row = summarize("policy", [WON, LOST, WON], np.random.default_rng(0))
     assert row.name == "policy"
     assert row.success_rate == pytest.approx(2 / 3)
     assert row.success_interval == wilson_interval(2, 3)
@@ -74,23 +74,23 @@ def test_a_row_by_hand() -> None:
 
 
 def test_a_failed_episode_is_counted_apart_and_nowhere_else() -> None:
-    alone = summarise("policy", [WON, LOST], np.random.default_rng(0))
-    beside = summarise("policy", [WON, CRASHED, LOST, NEVER_BEGUN], np.random.default_rng(0))
+    alone = summarize("policy", [WON, LOST], np.random.default_rng(0))
+    beside = summarize("policy", [WON, CRASHED, LOST, NEVER_BEGUN], np.random.default_rng(0))
     assert beside == dataclasses.replace(alone, failures=2)
 
 
 def test_with_failures_alone_no_rate_exists() -> None:
-    row = summarise("policy", [CRASHED, NEVER_BEGUN], np.random.default_rng(0))
+    row = summarize("policy", [CRASHED, NEVER_BEGUN], np.random.default_rng(0))
     assert row == EvaluationRow("policy", episodes=0, failures=2)
 
 
 def test_an_agent_without_tokens_has_no_mean_of_them() -> None:
-    row = summarise("expert", [episode(step(1.0, tokens=0, last=True))], np.random.default_rng(0))
+    row = summarize("expert", [episode(step(1.0, tokens=0, last=True))], np.random.default_rng(0))
     assert row.mean_completion_tokens is None
 
 
 def test_a_measure_is_averaged_over_the_episodes_that_report_it() -> None:
-    row = summarise("policy", [WON, episode(step(0.0, last=True)), LOST], np.random.default_rng(0))
+    row = summarize("policy", [WON, episode(step(0.0, last=True)), LOST], np.random.default_rng(0))
     assert row.measures == (Measure("progress", 0.75),)
 
 
@@ -104,7 +104,7 @@ def test_a_measure_is_averaged_over_the_episodes_that_report_it() -> None:
 )
 def test_a_part_of_an_episode_is_refused(part: Trajectory) -> None:
     with pytest.raises(ValueError, match="expected whole episodes: got seed 5 with"):
-        summarise("policy", [WON, part], np.random.default_rng(0))
+        summarize("policy", [WON, part], np.random.default_rng(0))
 
 
 # evaluation.json

@@ -14,7 +14,7 @@ Z = 1.959963985  # The normal quantile at 0.975.
 @pytest.mark.parametrize(
     ("successes", "episodes", "low", "high"),
     [
-        # p = 1/2: the centre stays; radius z sqrt(1/40 + z²/400) / (1 + z²/10) = 0.263406...
+        # p = 1/2: the center stays; radius z sqrt(1/40 + z²/400) / (1 + z²/10) = 0.263406...
         pytest.param(5, 10, 0.2365931, 0.7634069, id="half of ten"),
         # p = 0: from 0 to z² / (n + z²) = 3.841459 / 13.841459
         pytest.param(0, 10, 0.0, 0.2775328, id="none of ten"),

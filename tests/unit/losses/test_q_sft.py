@@ -81,8 +81,8 @@ def test_the_mean_over_actions() -> None:
 
 
 @pytest.mark.parametrize("dummy", [None, 3])
-def test_least_where_probability_is_value_times_behaviour(dummy: int | None) -> None:
-    """Behaviour takes actions 0 and 1 as 3 to 1, worth 0.8 and 0.4: 0.6 and 0.1 remain on them,
+def test_least_where_probability_is_value_times_behavior(dummy: int | None) -> None:
+    """Behavior takes actions 0 and 1 as 3 to 1, worth 0.8 and 0.4: 0.6 and 0.1 remain on them,
     and 0.2 · 0.75 + 0.6 · 0.25 = 0.3 is left over; each other action gets its share."""
     logits_V = torch.zeros(4, requires_grad=True)
     optimizer = torch.optim.LBFGS([logits_V], max_iter=100, line_search_fn="strong_wolfe")

@@ -5,7 +5,7 @@ import torch
 
 from forethought.losses.support import likelihood_ratios, support_mask
 
-BEHAVIOUR = torch.tensor([[0.6, 0.3, 0.09, 0.01]]).log()
+BEHAVIOR = torch.tensor([[0.6, 0.3, 0.09, 0.01]]).log()
 LIKELIHOOD = torch.tensor([[0.3, 0.3, 0.009, 0.01]]).log()
 
 
@@ -24,7 +24,7 @@ def test_support(top_p: float, min_probability: float, kept: list[int]) -> None:
     # The order in which actions stand must not matter.
     for order in ([0, 1, 2, 3], [3, 1, 0, 2]):
         support = support_mask(
-            logprobs_NV=BEHAVIOUR[:, order], top_p=top_p, min_probability=min_probability
+            logprobs_NV=BEHAVIOR[:, order], top_p=top_p, min_probability=min_probability
         )
         assert support.int().tolist() == [[kept[i] for i in order]]
 
@@ -39,7 +39,7 @@ def test_support(top_p: float, min_probability: float, kept: list[int]) -> None:
 )
 def test_a_dummy_is_no_action(top_p: float, min_probability: float, kept: list[int]) -> None:
     support = support_mask(
-        logprobs_NV=BEHAVIOUR, top_p=top_p, min_probability=min_probability, dummy=0
+        logprobs_NV=BEHAVIOR, top_p=top_p, min_probability=min_probability, dummy=0
     )
     assert support.int().tolist() == [kept]
 
@@ -55,7 +55,7 @@ def test_a_dummy_is_no_action(top_p: float, min_probability: float, kept: list[i
 def test_ratio(kept: list[int], floor: float, ratios: list[float]) -> None:
     found = likelihood_ratios(
         likelihood_logprobs_NV=LIKELIHOOD,
-        behaviour_logprobs_NV=BEHAVIOUR,
+        behavior_logprobs_NV=BEHAVIOR,
         support_NV=torch.tensor([kept]).bool(),
         floor=floor,
     )
@@ -63,11 +63,11 @@ def test_ratio(kept: list[int], floor: float, ratios: list[float]) -> None:
 
 
 def test_what_was_ruled_out_stays_finite() -> None:
-    behaviour = torch.tensor([[0.0, -1e9]])
-    support = support_mask(logprobs_NV=behaviour, top_p=1.0, min_probability=0.0)
+    behavior = torch.tensor([[0.0, -1e9]])
+    support = support_mask(logprobs_NV=behavior, top_p=1.0, min_probability=0.0)
     found = likelihood_ratios(
-        likelihood_logprobs_NV=behaviour,
-        behaviour_logprobs_NV=behaviour,
+        likelihood_logprobs_NV=behavior,
+        behavior_logprobs_NV=behavior,
         support_NV=support,
         floor=1e-3,
     )
@@ -79,12 +79,12 @@ def test_what_was_ruled_out_stays_finite() -> None:
     [
         pytest.param({"top_p": 0.0}, "top_p: expected above 0", id="no mass"),
         pytest.param({"min_probability": 1.0}, "min_probability: expected 0 up to 1", id="all"),
-        pytest.param({"logprobs_NV": BEHAVIOUR[0]}, "N, V", id="no axis of states"),
-        pytest.param({"logprobs_NV": BEHAVIOUR.double()}, "float32", id="float64"),
+        pytest.param({"logprobs_NV": BEHAVIOR[0]}, "N, V", id="no axis of states"),
+        pytest.param({"logprobs_NV": BEHAVIOR.double()}, "float32", id="float64"),
     ],
 )
 def test_support_refused(changes: dict[str, object], message: str) -> None:
-    arguments = {"logprobs_NV": BEHAVIOUR, "top_p": 1.0, "min_probability": 0.0}
+    arguments = {"logprobs_NV": BEHAVIOR, "top_p": 1.0, "min_probability": 0.0}
     with pytest.raises(ValueError, match=message):
         support_mask(**{**arguments, **changes})  # type: ignore[arg-type]
 
@@ -93,7 +93,7 @@ def test_ratio_refused() -> None:
     with pytest.raises(ValueError, match="floor: expected above 0"):
         likelihood_ratios(
             likelihood_logprobs_NV=LIKELIHOOD,
-            behaviour_logprobs_NV=BEHAVIOUR,
+            behavior_logprobs_NV=BEHAVIOR,
             support_NV=torch.ones(1, 4, dtype=torch.bool),
             floor=0.0,
         )

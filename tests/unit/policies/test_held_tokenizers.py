@@ -11,11 +11,11 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from forethought.generation.constrained import ActionField
-from forethought.models.detokenize import detokenise
+from forethought.models.detokenize import detokenize
 from forethought.models.token_bytes import TokenBytes
 from forethought.prompts.answers import parse_answer
 from forethought.types import Completion, FinishReason, ParsedAction
-from tests.unit.policies.test_detokenise import decode, for_each_tokenizer
+from tests.unit.policies.test_detokenize import decode, for_each_tokenizer
 
 CASES = {
     "quotation mark": ('say "no"', 'say "yes"', '"'),
@@ -37,7 +37,7 @@ def tokens_of(tokenizer: PreTrainedTokenizerFast) -> TokenBytes:
 
 
 def read(tokenizer: PreTrainedTokenizerFast, ids: Sequence[int], names: list[str]) -> ParsedAction:
-    text, offsets = detokenise(tuple(ids), lambda some: decode(tokenizer, some))
+    text, offsets = detokenize(tuple(ids), lambda some: decode(tokenizer, some))
     completion = Completion(
         tuple(ids), (0.0,) * len(ids), offsets, text, FinishReason.STOP, temperature=1.0
     )

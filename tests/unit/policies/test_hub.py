@@ -87,7 +87,7 @@ def test_what_is_here_needs_no_hub(hub: list[str], tmp_path: Path) -> None:
     assert hub == []
 
 
-def test_a_misspelt_path_is_not_asked_for(hub: list[str], tmp_path: Path) -> None:
+def test_a_misspelled_path_is_not_asked_for(hub: list[str], tmp_path: Path) -> None:
     assert refusal(str(tmp_path / "runs" / "sft")) == "it is not spelled like one"
     assert hub == []
 

@@ -100,7 +100,7 @@ def test_all_that_an_answer_depends_on_is_compared() -> None:
 
 
 def test_prompts_without_ids_are_told_apart_by_their_words() -> None:
-    """Endpoints are sent messages, and tokenise them themselves."""
+    """Endpoints are sent messages, and tokenize them themselves."""
     a, b, again = (Prompt((Message("user", text),), ()) for text in ("a", "b", "a"))
     requests = [
         GenerationRequest(key, prompt, key, 9, 0.0) for key, prompt in enumerate((a, b, again))

@@ -11,7 +11,7 @@ from forethought.errors import PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult, Policy
 from forethought.generation.huggingface import HuggingFacePolicy, load_policy
 from forethought.models.actor_critic import ActorCritic
-from forethought.models.loading import BEHAVIOUR
+from forethought.models.loading import BEHAVIOR
 from forethought.models.tiny import TinySize, make_tiny
 from forethought.types import Message, Prompt
 from forethought.value_guided.reweighted import (
@@ -34,16 +34,16 @@ SMALL = TinySize(hidden_size=32, intermediate_size=64, layers=2, heads=2, vision
 def pair() -> tuple[HuggingFacePolicy, Twin]:
     """Two models of random, sharpened weights."""
     torch.set_num_threads(1)
-    behaviour = HuggingFacePolicy(make_tiny([" ".join(WORDS)] * 3, seed=0, size=SMALL), slots=4)
+    behavior = HuggingFacePolicy(make_tiny([" ".join(WORDS)] * 3, seed=0, size=SMALL), slots=4)
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
-        for parameter in behaviour.module.parameters():
+        for parameter in behavior.module.parameters():
             if parameter.ndim > 1:
                 parameter.mul_(1.5)
-        likelihood = twin_of(behaviour)
+        likelihood = twin_of(behavior)
         for parameter in likelihood.module.parameters():
             parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
-    return behaviour, likelihood
+    return behavior, likelihood
 
 
 def prompts_of(policy: HuggingFacePolicy) -> list[Prompt]:
@@ -62,14 +62,14 @@ def answers(policy: Policy, prompts: list[Prompt], temperature: float) -> list[G
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0, 0.5])
-def test_beta_zero_is_the_behaviour_policy(
+def test_beta_zero_is_the_behavior_policy(
     pair: tuple[HuggingFacePolicy, Twin], temperature: float
 ) -> None:
-    behaviour, likelihood = pair
+    behavior, likelihood = pair
     settings = Settings(ActingConfig(beta=0.0), SupportConfig())
-    policy = reweighted(behaviour, likelihood, settings, slots=4)
-    prompts = prompts_of(behaviour)
-    expected = answers(behaviour, prompts, temperature)
+    policy = reweighted(behavior, likelihood, settings, slots=4)
+    prompts = prompts_of(behavior)
+    expected = answers(behavior, prompts, temperature)
     found = answers(policy, prompts, temperature)
     for one, other in zip(expected, found, strict=True):
         assert one.completion.token_ids == other.completion.token_ids
@@ -81,16 +81,16 @@ def test_sampled_log_probs_equal_fresh_forward_passes(
     pair: tuple[HuggingFacePolicy, Twin], temperature: float
 ) -> None:
     """Through both caches, row by row, against each prefix by itself."""
-    behaviour, likelihood = pair
+    behavior, likelihood = pair
     settings = Settings(ActingConfig(beta=6.0), SupportConfig())
-    policy = reweighted(behaviour, likelihood, settings, slots=4)
-    prompts = prompts_of(behaviour)
+    policy = reweighted(behavior, likelihood, settings, slots=4)
+    prompts = prompts_of(behavior)
     for prompt, result in zip(prompts, answers(policy, prompts, temperature), strict=True):
         ids = result.completion.token_ids
         for place, token in enumerate(ids):
             prefix = (*prompt.token_ids, *ids[:place])
             logits = weigh_by_likelihood(
-                fresh(behaviour.module, prefix),
+                fresh(behavior.module, prefix),
                 fresh(likelihood.module, prefix),
                 settings.acting,
                 support=settings.support,
@@ -106,14 +106,14 @@ def fresh(module: ActorCritic, ids: tuple[int, ...]) -> torch.Tensor:
 
 
 def test_more_beta_more_worth(pair: tuple[HuggingFacePolicy, Twin]) -> None:
-    behaviour, likelihood = pair
+    behavior, likelihood = pair
     policy = reweighted(
-        behaviour,
+        behavior,
         likelihood,
         Settings(ActingConfig(beta=0.0), SupportConfig()),
         slots=4,
     )
-    prompts = prompts_of(behaviour)
+    prompts = prompts_of(behavior)
     mild = answers(policy, prompts, 0.0)
     policy.act_as(replace(policy.acting, beta=50.0))
     strong = answers(policy, prompts, 0.0)
@@ -124,34 +124,34 @@ def test_more_beta_more_worth(pair: tuple[HuggingFacePolicy, Twin]) -> None:
 
 
 def test_a_twin_shares_what_is_not_trained(pair: tuple[HuggingFacePolicy, Twin]) -> None:
-    behaviour = HuggingFacePolicy(make_tiny(WORDS, seed=0, size=SMALL), slots=1)
-    frozen = next(iter(behaviour.module.parameters()))
+    behavior = HuggingFacePolicy(make_tiny(WORDS, seed=0, size=SMALL), slots=1)
+    frozen = next(iter(behavior.module.parameters()))
     frozen.requires_grad = False
-    twin = twin_of(behaviour)
+    twin = twin_of(behavior)
     assert next(iter(twin.module.parameters())) is frozen
-    pairs = zip(behaviour.module.parameters(), twin.module.parameters(), strict=True)
+    pairs = zip(behavior.module.parameters(), twin.module.parameters(), strict=True)
     assert all((one is other) is (one is frozen) for one, other in pairs)
     # The copy remembers its own hidden states, not those of the first.
-    assert fresh(twin.module, (7, 8)).equal(fresh(behaviour.module, (7, 8)))
+    assert fresh(twin.module, (7, 8)).equal(fresh(behavior.module, (7, 8)))
     twin.module.last_hidden()
 
 
 def test_saved_and_loaded(pair: tuple[HuggingFacePolicy, Twin], tmp_path: Path) -> None:
-    behaviour, likelihood = pair
+    behavior, likelihood = pair
     settings = Settings(ActingConfig(beta=6.0), SupportConfig(floor=0.01))
     assert not is_reweighted(tmp_path)
-    behaviour.save(tmp_path / BEHAVIOUR)
+    behavior.save(tmp_path / BEHAVIOR)
     settings.save(tmp_path)
     assert not is_reweighted(tmp_path)  # A first phase has no values yet: π_φ acts.
     alone = load_policy(str(tmp_path), slots=4)
-    assert fresh(alone.module, (7, 8)).equal(fresh(behaviour.module, (7, 8)))
-    likelihood.save(tmp_path / LIKELIHOOD, behaviour)
+    assert fresh(alone.module, (7, 8)).equal(fresh(behavior.module, (7, 8)))
+    likelihood.save(tmp_path / LIKELIHOOD, behavior)
     assert is_reweighted(tmp_path)
     loaded = load_reweighted(tmp_path, slots=4)
     assert Settings.load(tmp_path) == settings
     assert loaded.acting == settings.acting
-    policy = reweighted(behaviour, likelihood, settings, slots=4)
-    prompts = prompts_of(behaviour)
+    policy = reweighted(behavior, likelihood, settings, slots=4)
+    prompts = prompts_of(behavior)
     expected = [r.completion.token_ids for r in answers(policy, prompts, 1.0)]
     assert [r.completion.token_ids for r in answers(loaded, prompts, 1.0)] == expected
 

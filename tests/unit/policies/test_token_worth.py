@@ -1,6 +1,6 @@
-"""What acts: what the behaviour does, times exp(β · what it is worth).
+"""What acts: what the behavior does, times exp(β · what it is worth).
 
-Behaviour 0.5, 0.4, 0.1 and likelihood 0.1, 0.36, 0.1 have the ratios 0.2, 0.9 and 1.
+Behavior 0.5, 0.4, 0.1 and likelihood 0.1, 0.36, 0.1 have the ratios 0.2, 0.9 and 1.
 """
 
 from math import exp
@@ -11,14 +11,14 @@ import torch
 from forethought.configs.acting import ActingConfig, SupportConfig
 from forethought.value_guided.token_worth import weigh_by_likelihood
 
-BEHAVIOUR_P, LIKELIHOOD_P = [0.5, 0.4, 0.1], [0.1, 0.36, 0.1]
+BEHAVIOR_P, LIKELIHOOD_P = [0.5, 0.4, 0.1], [0.1, 0.36, 0.1]
 
 
 @pytest.mark.parametrize(
     ("acting", "support", "weights"),
     [
         pytest.param(
-            ActingConfig(beta=0.0), SupportConfig(), [0.5, 0.4, 0.1], id="beta 0: the behaviour"
+            ActingConfig(beta=0.0), SupportConfig(), [0.5, 0.4, 0.1], id="beta 0: the behavior"
         ),
         pytest.param(
             ActingConfig(beta=2.0),
@@ -54,35 +54,35 @@ BEHAVIOUR_P, LIKELIHOOD_P = [0.5, 0.4, 0.1], [0.1, 0.36, 0.1]
     ],
 )
 def test_what_acts(acting: ActingConfig, support: SupportConfig, weights: list[float]) -> None:
-    assert acts(BEHAVIOUR_P, LIKELIHOOD_P, acting, support) == pytest.approx(normalised(weights))
+    assert acts(BEHAVIOR_P, LIKELIHOOD_P, acting, support) == pytest.approx(normalized(weights))
 
 
 def test_a_dummy_is_worth_nothing() -> None:
     acting = ActingConfig(beta=2.0)
-    found = acts(BEHAVIOUR_P, LIKELIHOOD_P, acting, SupportConfig(), dummy=2)
-    assert found == pytest.approx(normalised([0.5 * exp(0.4), 0.4 * exp(1.8), 0.1]))
+    found = acts(BEHAVIOR_P, LIKELIHOOD_P, acting, SupportConfig(), dummy=2)
+    assert found == pytest.approx(normalized([0.5 * exp(0.4), 0.4 * exp(1.8), 0.1]))
 
 
 def test_a_ratio_above_one_counts_as_one() -> None:
     found = acts([0.9, 0.1, 0.0], [0.45, 0.5, 0.0], ActingConfig(beta=3.0), SupportConfig())
-    assert found == pytest.approx(normalised([0.9 * exp(1.5), 0.1 * exp(3.0), 0.0]))
+    assert found == pytest.approx(normalized([0.9 * exp(1.5), 0.1 * exp(3.0), 0.0]))
 
 
 def acts(
-    behaviour: list[float],
+    behavior: list[float],
     likelihood: list[float],
     acting: ActingConfig,
     support: SupportConfig,
     dummy: int | None = None,
 ) -> list[float]:
     """Probabilities of three tokens; a fourth has what the likelihood leaves over."""
-    behaviour_1V = torch.tensor([[*behaviour, 0.0]]).log()
+    behavior_1V = torch.tensor([[*behavior, 0.0]]).log()
     likelihood_1V = torch.tensor([[*likelihood, 1 - sum(likelihood)]]).log()
     logits_1V = weigh_by_likelihood(
-        behaviour_1V, likelihood_1V, acting, support=support, dummy=dummy
+        behavior_1V, likelihood_1V, acting, support=support, dummy=dummy
     )
     return torch.softmax(logits_1V, -1)[0, :3].tolist()
 
 
-def normalised(weights: list[float]) -> list[float]:
+def normalized(weights: list[float]) -> list[float]:
     return [weight / sum(weights) for weight in weights]

@@ -35,7 +35,7 @@ def test_a_prompt_begins_with_the_last_one_and_its_answer(name: str, encoder: En
             prompt = encoder.encode(prompter.messages(observation)).token_ids
             assert prompt[: len(so_far)] == so_far
             advice = player()
-            so_far = (*prompt, *encoder.tokenise_answer(write_answer(advice, "action_only")))
+            so_far = (*prompt, *encoder.tokenize_answer(write_answer(advice, "action_only")))
             _, terminated, truncated = world.act(advice.action)
             over = terminated or truncated
             observation = world.observation()
@@ -50,7 +50,7 @@ def test_any_answer_comes_back_as_it_was_given(name: str, odd: str, encoder: Enc
     prompter = make_prompter(name, world.actions, answer_format="action_only")
     first = encoder.encode(prompter.messages(world.restart(0))).token_ids
     world.act(odd)
-    answer = encoder.tokenise_answer(write_answer(Advice(odd, ()), "action_only"))
+    answer = encoder.tokenize_answer(write_answer(Advice(odd, ()), "action_only"))
     second = encoder.encode(prompter.messages(world.observation())).token_ids
     assert second[: len(first) + len(answer)] == (*first, *answer)
 

@@ -1,4 +1,4 @@
-"""The policy that acts by heads: what the behaviour does, times exp(β · Q)."""
+"""The policy that acts by heads: what the behavior does, times exp(β · Q)."""
 
 from math import exp
 from pathlib import Path
@@ -11,7 +11,7 @@ from forethought.errors import PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult, Policy
 from forethought.generation.huggingface import HuggingFacePolicy, load_policy
 from forethought.models.actor_critic import ActorCritic
-from forethought.models.loading import BEHAVIOUR
+from forethought.models.loading import BEHAVIOR
 from forethought.models.tiny import TinySize, make_tiny
 from forethought.types import Message, Prompt
 from forethought.value_guided.reweighted import twin_of
@@ -33,7 +33,7 @@ SMALL = TinySize(hidden_size=32, intermediate_size=64, layers=2, heads=2, vision
 @pytest.mark.parametrize(
     ("acting", "weights"),
     [
-        pytest.param(ValueActingConfig(beta=0.0), [0.5, 0.4, 0.1], id="beta 0: the behaviour"),
+        pytest.param(ValueActingConfig(beta=0.0), [0.5, 0.4, 0.1], id="beta 0: the behavior"),
         pytest.param(
             ValueActingConfig(beta=2.0), [0.5 * exp(-2), 0.4 * exp(1), 0.1 * exp(4)], id="beta 2"
         ),
@@ -42,17 +42,17 @@ SMALL = TinySize(hidden_size=32, intermediate_size=64, layers=2, heads=2, vision
     ],
 )
 def test_what_acts(acting: ValueActingConfig, weights: list[float]) -> None:
-    behaviour_1V = torch.tensor([[0.5, 0.4, 0.1]]).log() + 3.0
-    logits = weigh_by_values(behaviour_1V, torch.tensor([[-1.0, 0.5, 2.0]]), acting)
+    behavior_1V = torch.tensor([[0.5, 0.4, 0.1]]).log() + 3.0
+    logits = weigh_by_values(behavior_1V, torch.tensor([[-1.0, 0.5, 2.0]]), acting)
     expected = [weight / sum(weights) for weight in weights]
     assert torch.softmax(logits, -1)[0].tolist() == pytest.approx(expected)
 
 
 def test_tokens_outside_the_nucleus_keep_their_order() -> None:
     """An answer that is held to them alone still takes the likelier one."""
-    behaviour_1V = torch.tensor([[0.5, 0.4, 0.1]]).log()
+    behavior_1V = torch.tensor([[0.5, 0.4, 0.1]]).log()
     acting = ValueActingConfig(beta=2.0, top_p=0.8)
-    logits = weigh_by_values(behaviour_1V, torch.tensor([[-1.0, 0.5, 2.0]]), acting)
+    logits = weigh_by_values(behavior_1V, torch.tensor([[-1.0, 0.5, 2.0]]), acting)
     weights = [0.5 * exp(-2), 0.4 * exp(1)]
     held = torch.softmax(logits[:, :2], -1)[0]
     assert held.tolist() == pytest.approx([one / sum(weights) for one in weights], abs=2e-3)
@@ -61,30 +61,30 @@ def test_tokens_outside_the_nucleus_keep_their_order() -> None:
 def make_pair() -> tuple[HuggingFacePolicy, ValueModel]:
     """Two models of random, sharpened weights, and heads that tell tokens apart."""
     torch.set_num_threads(1)
-    behaviour = HuggingFacePolicy(make_tiny([" ".join(WORDS)] * 3, seed=0, size=SMALL), slots=4)
+    behavior = HuggingFacePolicy(make_tiny([" ".join(WORDS)] * 3, seed=0, size=SMALL), slots=4)
     generator = torch.Generator().manual_seed(1)
-    heads = new_heads(behaviour.module.model, seed=0)
+    heads = new_heads(behavior.module.model, seed=0)
     with torch.no_grad():
-        for parameter in behaviour.module.parameters():
+        for parameter in behavior.module.parameters():
             if parameter.ndim > 1:
                 parameter.mul_(1.5)
-        values = ValueModel(twin_of(behaviour), heads)
+        values = ValueModel(twin_of(behavior), heads)
         for parameter in values.parameters():
             parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
-    return behaviour, values
+    return behavior, values
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As a checkpoint holds it."""
     folder = tmp_path_factory.mktemp("model")
-    behaviour, values = make_pair()
-    behaviour.save(folder / BEHAVIOUR)
+    behavior, values = make_pair()
+    behavior.save(folder / BEHAVIOR)
     save_acting(folder, ValueActingConfig(beta=3.0))
     assert not is_value_weighted(folder)  # A first phase has no values yet: π_φ acts.
     alone = load_policy(str(folder), slots=4)
-    assert fresh(alone.module, (7, 8)).equal(fresh(behaviour.module, (7, 8)))
-    values.save(folder / VALUES, behaviour)
+    assert fresh(alone.module, (7, 8)).equal(fresh(behavior.module, (7, 8)))
+    values.save(folder / VALUES, behavior)
     return folder
 
 
@@ -111,8 +111,8 @@ def fresh(module: ActorCritic, ids: tuple[int, ...]) -> torch.Tensor:
 def test_sampled_log_probs_equal_fresh_forward_passes(saved: Path, temperature: float) -> None:
     """Through both caches, against the lower head on each prefix's own hidden state."""
     policy = load_value_weighted(saved, slots=4)
-    behaviour, values = make_pair()
-    prompts = prompts_of(behaviour)
+    behavior, values = make_pair()
+    prompts = prompts_of(behavior)
     spread: list[float] = []
     for prompt, result in zip(prompts, answers(policy, prompts, temperature), strict=True):
         ids = result.completion.token_ids
@@ -122,7 +122,7 @@ def test_sampled_log_probs_equal_fresh_forward_passes(saved: Path, temperature: 
             with torch.no_grad():
                 first, second, _ = values.value_head(values.trunk.last_hidden()[:, -1])
             q_BV = values.trunk.speakable(torch.minimum(first, second))
-            own_BV = fresh(behaviour.module, prefix)
+            own_BV = fresh(behavior.module, prefix)
             logits = weigh_by_values(own_BV, q_BV, policy.acting)
             expected = torch.log_softmax(logits / temperature, -1)[0, token]
             assert result.completion.logprobs[place] == pytest.approx(float(expected), abs=1e-3)
@@ -130,13 +130,13 @@ def test_sampled_log_probs_equal_fresh_forward_passes(saved: Path, temperature: 
     assert min(spread) > 0.1  # or the heads had nothing to say
 
 
-def test_beta_zero_is_the_behaviour_policy(saved: Path) -> None:
+def test_beta_zero_is_the_behavior_policy(saved: Path) -> None:
     policy = load_value_weighted(saved, slots=4)
-    behaviour, _ = make_pair()
-    prompts = prompts_of(behaviour)
+    behavior, _ = make_pair()
+    prompts = prompts_of(behavior)
     strong = [r.completion.token_ids for r in answers(policy, prompts, 0.0)]
     policy.act_as(ValueActingConfig(beta=0.0))
-    expected = [r.completion.token_ids for r in answers(behaviour, prompts, 0.0)]
+    expected = [r.completion.token_ids for r in answers(behavior, prompts, 0.0)]
     assert [r.completion.token_ids for r in answers(policy, prompts, 0.0)] == expected != strong
     policy.submit(GenerationRequest(0, prompts[0], 0, 4, 0.0))
     with pytest.raises(RuntimeError, match="1 requests are unanswered"):
@@ -157,17 +157,17 @@ def test_the_slow_heads_follow() -> None:
 
 
 def test_what_cannot_be_read_is_refused(saved: Path, tmp_path: Path) -> None:
-    behaviour, _ = make_pair()
+    behavior, _ = make_pair()
     with pytest.raises(PolicyError, match=r"value_weighted\.json: got no settings"):
         load_settings(tmp_path)
-    behaviour.save(tmp_path)
+    behavior.save(tmp_path)
     with pytest.raises(PolicyError, match=rf"{HEADS_FILE}: got no heads of this model"):
-        load_value_model(tmp_path, behaviour)
+        load_value_model(tmp_path, behavior)
 
 
 def test_a_model_that_scales_its_logits_is_refused() -> None:
-    behaviour, _ = make_pair()
-    behaviour.module.model.config.get_text_config().final_logit_softcapping = 30.0
+    behavior, _ = make_pair()
+    behavior.module.model.config.get_text_config().final_logit_softcapping = 30.0
     with pytest.raises(PolicyError, match="scales its logits"):
-        new_heads(behaviour.module.model, seed=0)
+        new_heads(behavior.module.model, seed=0)
     assert reads_values(make_pair()[1]).value_head is None

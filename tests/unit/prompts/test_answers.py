@@ -50,7 +50,7 @@ def said(text: str, pieces: Sequence[str] | None = None) -> Completion:
 def test_valid(text: str, action: str) -> None:
     parsed = parse_answer(said(text), ["+", "-"])
     assert (parsed.action, parsed.is_valid, parsed.failure) == (action, True, None)
-    assert not parsed.was_randomised
+    assert not parsed.was_randomized
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_the_world_decides_what_a_text_means(text: str, action: str, is_valid: b
 
 
 def test_half_a_surrogate_pair_is_no_text() -> None:
-    r"""A model can write \ud83d; a prompt that repeats it could not be tokenised."""
+    r"""A model can write \ud83d; a prompt that repeats it could not be tokenized."""
     parsed = parse_answer(said(r'"action": "\ud83d\ude00 \ud83d"'), None)
     assert parsed.action == "\N{GRINNING FACE} \N{REPLACEMENT CHARACTER}"
 

@@ -21,7 +21,7 @@ from forethought.environments.cards.formula import (
     MAX_TOKENS,
     FormulaFailure,
     evaluate,
-    tokenise,
+    tokenize,
 )
 from forethought.prompts.answers import parse_answer
 from forethought.types import Completion, FinishReason, ParsedAction
@@ -145,7 +145,7 @@ def check_value(value: Fraction | FormulaFailure, text: str | bytes) -> None:
     if isinstance(value, FormulaFailure):
         return
     assert len(text) <= MAX_CHARACTERS
-    tokens = tokenise(text)
+    tokens = tokenize(text)
     assert not isinstance(tokens, FormulaFailure)
     assert len(tokens) <= MAX_TOKENS
     digits = MAX_TOKENS * MAX_DIGITS

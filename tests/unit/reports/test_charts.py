@@ -1,4 +1,4 @@
-"""Charts as drawings inside a page: their own names, the page's colours, the same every time."""
+"""Charts as drawings inside a page: their own names, the page's colors, the same every time."""
 
 import re
 from typing import Any
@@ -45,7 +45,7 @@ def test_a_page_of_charts_has_no_identifier_twice() -> None:
     assert {a or b for a, b in used} <= set(defined)
 
 
-def test_a_chart_takes_colours_and_font_from_the_page() -> None:
+def test_a_chart_takes_colors_and_font_from_the_page() -> None:
     svg = chart(LINE, LINE._replace(label="other"), levels=(Level(1.0, "ceiling"),))
     for ink in Ink:
         assert f"var(--chart-{ink.name.lower().replace('_', '-')})" in svg
@@ -113,7 +113,7 @@ def test_the_horizontal_axis_has_one_unit(last: float, expected: list[str]) -> N
     assert shown[: shown.index("updates")] == expected
 
 
-def test_a_single_point_is_drawn_and_labelled() -> None:
+def test_a_single_point_is_drawn_and_labeled() -> None:
     svg = chart(Curve(np.array([512.0]), np.array([0.5])))
     assert "512" in words(svg)
     assert "<use" in svg

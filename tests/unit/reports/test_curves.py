@@ -135,7 +135,7 @@ def test_how_long_curves_are_drawn_is_said(tmp_path: Path) -> None:
     few = page_of(make_run(tmp_path / "few", SFT, metrics=3 * ['{"loss": 1}']))
     many = page_of(make_run(tmp_path / "many", SFT, metrics=500 * ['{"loss": 1}']))
     assert not few.all("p", "footnote")
-    assert many.all("p", "footnote")[0].text.startswith("Every 3 neighbouring points are drawn")
+    assert many.all("p", "footnote")[0].text.startswith("Every 3 neighboring points are drawn")
 
 
 def test_a_long_run_is_drawn_at_the_size_of_a_short_one(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ def test_a_curve_of_few_points_is_drawn_as_it_is() -> None:
     assert thinned(curve) is curve
 
 
-def test_a_longer_one_is_drawn_as_means_and_ranges_of_neighbours() -> None:
+def test_a_longer_one_is_drawn_as_means_and_ranges_of_neighbors() -> None:
     """241 points in pairs, the last one alone."""
     y = np.arange(241.0) ** 2
     got = thinned(Curve(np.arange(241.0), y, "squares", weights=np.arange(241.0)))
@@ -57,7 +57,7 @@ def test_few_points_are_their_own_trend() -> None:
 
 
 def test_a_trend_by_hand() -> None:
-    """Ten points: one neighbour on either side, none at the ends."""
+    """Ten points: one neighbor on either side, none at the ends."""
     y = numbers(9, 0, 3, 6, 0, 0, 0, 0, 3, 6)
     assert trend(y) == pytest.approx([9, 4, 3, 3, 2, 0, 0, 1, 3, 6])
 
@@ -81,11 +81,11 @@ def test_the_trend_of_a_line_is_the_line() -> None:
     ("points", "sentences"),
     [
         (5, ""),
-        (20, "Lines: the mean of up to 5 neighbouring points."),
+        (20, "Lines: the mean of up to 5 neighboring points."),
         (
             480,
-            "Every 2 neighbouring points are drawn as their mean and range. "
-            "Lines: the mean of up to 98 neighbouring points.",
+            "Every 2 neighboring points are drawn as their mean and range. "
+            "Lines: the mean of up to 98 neighboring points.",
         ),
     ],
 )

@@ -111,7 +111,7 @@ def test_a_position_of_chess_is_drawn_for_people() -> None:
 
 
 def test_a_drawing_is_shown_pixel_by_pixel() -> None:
-    """300 x 300, as the card games draw them: a few flat colours."""
+    """300 x 300, as the card games draw them: a few flat colors."""
     drawing = np.full((300, 300, 3), 240, dtype=np.uint8)
     drawing[40:90, 60:200] = (180, 20, 30)
     table = ImageTable()
@@ -178,7 +178,7 @@ def test_the_first_episode_is_readable_without_a_script() -> None:
 
 
 def test_what_became_of_an_answer_is_told() -> None:
-    drawn = replace(step(), action=replace(step().action, is_valid=False, was_randomised=True))
+    drawn = replace(step(), action=replace(step().action, is_valid=False, was_randomized=True))
     silent = replace(step(""), action=replace(step("", is_valid=False).action, action=""))
     page = Page(static_replay(replay_of(episode(drawn, silent))))
     told = [element.text for element in page.all("p", "executed")]

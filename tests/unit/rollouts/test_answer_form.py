@@ -55,7 +55,7 @@ def collected(form: AnswerForm, on_invalid: OnInvalid) -> Iterator[Step]:
 @pytest.mark.parametrize("form", READ)
 def test_a_policy_is_read_so(form: AnswerForm) -> None:
     """Where it is invalid, nothing that it wrote is executed, and nothing is paid."""
-    steps = list(collected(form, "penalise"))
+    steps = list(collected(form, "penalize"))
     for step in steps:
         assert (step.action.action, step.action.is_valid, step.action.failure) == READ[form]
     assert (sum(step.reward for step in steps) > 0) == (form == "last_field")
@@ -64,7 +64,7 @@ def test_a_policy_is_read_so(form: AnswerForm) -> None:
 def test_where_actions_are_drawn_for_invalid_answers_they_are_drawn_here_too() -> None:
     drawn = list(collected("strict", "random"))
     assert {step.action.action for step in drawn} == {"a", "b"}
-    assert all(step.action.was_randomised for step in drawn)
+    assert all(step.action.was_randomized for step in drawn)
 
 
 @pytest.mark.parametrize("form", READ)

@@ -57,7 +57,7 @@ def test_a_policy_loses_the_episode_alone(trouble: str, failure: EnvironmentFail
             runner=runner,
             policy=Dice({"end": 0.3, "add": 0.6, trouble: 0.1}),
             prompter=PROMPTER,
-            settings=AnswerSettings(8, 1.0, "penalise"),
+            settings=AnswerSettings(8, 1.0, "penalize"),
             split=Split.TRAINING,
             run_seed=0,
         )
@@ -78,7 +78,7 @@ def test_where_every_episode_is_lost_the_last_one_is_named() -> None:
             runner=runner,
             policy=Dice({"nan": 1.0}),
             prompter=PROMPTER,
-            settings=AnswerSettings(8, 1.0, "penalise"),
+            settings=AnswerSettings(8, 1.0, "penalize"),
             split=Split.TRAINING,
             run_seed=0,
         )

@@ -24,7 +24,7 @@ def collector(
         runner=InProcessRunner(TroublesomeWorld, slots),
         policy=Dice({"end": 1 / 3, other: 2 / 3}),
         prompter=prompter,
-        settings=AnswerSettings(8, 1.0, "penalise"),
+        settings=AnswerSettings(8, 1.0, "penalize"),
         split=Split.TRAINING,
         run_seed=RUN_SEED,
         group_size=group_size,
@@ -60,7 +60,7 @@ def test_one_whole_episode_per_slot() -> None:
         pytest.param(6, [[0] * 6, [1] * 6], id="all together"),
     ],
 )
-def test_neighbouring_slots_share_a_seed(group_size: int, groups: list[list[int]]) -> None:
+def test_neighboring_slots_share_a_seed(group_size: int, groups: list[list[int]]) -> None:
     ours = collector(group_size=group_size)
     for numbers in groups:
         seeds = [trajectory.seed for trajectory in ours.collect_round().trajectories]

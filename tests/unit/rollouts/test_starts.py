@@ -39,7 +39,7 @@ def collector(
         runner=InProcessRunner(world, slots),
         policy=Dice({"end": 1 / 3, other: 2 / 3}),
         prompter=TOLD,
-        settings=AnswerSettings(8, 1.0, "penalise"),
+        settings=AnswerSettings(8, 1.0, "penalize"),
         split=Split.TRAINING,
         run_seed=0,
     )

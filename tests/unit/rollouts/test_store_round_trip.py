@@ -88,7 +88,7 @@ ACTIONS = st.builds(
     failure=st.none() | st.sampled_from(ParseFailure),
     thought_span=SPANS,
     action_span=SPANS,
-    was_randomised=st.booleans(),
+    was_randomized=st.booleans(),
 )
 CLAIMS = st.lists(st.builds(Claim, TEXTS, st.none() | TEXTS, TEXTS), max_size=2).map(tuple)
 FACTS = st.builds(

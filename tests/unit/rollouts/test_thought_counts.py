@@ -142,7 +142,7 @@ def collected(text: str, *, answer_format: str = "thoughts", workers: int = 0) -
             runner=runner,
             policy=Says(text),
             prompter=prompter,
-            settings=AnswerSettings(48, 0.0, "penalise"),
+            settings=AnswerSettings(48, 0.0, "penalize"),
             split=Split.TRAINING,
             run_seed=0,
         ).collect_steps(4)

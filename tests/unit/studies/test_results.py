@@ -15,7 +15,7 @@ from forethought.studies.cells import Plan
 from forethought.studies.records import read_outcome
 from forethought.studies.results import to_json, write_results
 from forethought.studies.running import run_cells
-from forethought.studies.summary import pool, summarise
+from forethought.studies.summary import pool, summarize
 from tests.unit.studies.builders import STUDY, Workshop, evaluation, make_plan
 
 TWENTY = STUDY.replace("episodes: 4", "episodes: 20")
@@ -43,7 +43,7 @@ def lines(plan: Plan) -> list[list[str]]:
 
 
 def test_seeds_are_pooled_as_one_sample_of_episodes() -> None:
-    """26 of 40 with z = 1.959964: centre (0.65 + 0.048018) / 1.096036 = 0.636857,
+    """26 of 40 with z = 1.959964: center (0.65 + 0.048018) / 1.096036 = 0.636857,
     radius 1.959964 sqrt(0.65 * 0.35 / 40 + 0.000600228) / 1.096036 = 0.141798."""
     found = pool([evaluation(10, 20).policy, evaluation(16, 20).policy])
     assert found is not None
@@ -176,7 +176,7 @@ def test_minutes_that_rows_share_count_once_in_the_sum(plan: Plan) -> None:
     for cell in plan.cells():
         line = json.dumps({"step": 1, "update_s": 60.0})
         cell.folder.timings_path.write_text(line + "\n", encoding="utf-8")
-    summary = summarise(plan, [read_outcome(c, plan) for c in plan.cells()])
+    summary = summarize(plan, [read_outcome(c, plan) for c in plan.cells()])
     assert [stage.seconds for stage in summary.stages] == [120.0] * 4
     assert summary.seconds == 360.0
     assert json.loads(to_json(summary))["training_s"] == 360.0

@@ -22,7 +22,7 @@ class Did(NamedTuple):
     reward: float = 0.0
     progress: float | None = None
     is_valid: bool = True
-    was_randomised: bool = False
+    was_randomized: bool = False
     answer: str | None = None
     """The text, where it is more than the action."""
     logprobs: tuple[float, ...] = ()
@@ -52,7 +52,7 @@ def _step(did: Did) -> Step:
         prompt=Prompt((), (1,)),
         completion=completion,
         action=ParsedAction(
-            did.action, did.is_valid, None, Span(0, 0), Span(0, 0), did.was_randomised
+            did.action, did.is_valid, None, Span(0, 0), Span(0, 0), did.was_randomized
         ),
         reward=did.reward,
         terminated=False,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from forethought.targets.anchor_states import group_in_group_advantages
-from forethought.targets.group_relative import group_normalised_advantages
+from forethought.targets.group_relative import group_normalized_advantages
 
 # Two episodes, γ = 0.5:
 #
@@ -85,7 +85,7 @@ def test_what_the_steps_add_has_mean_0_in_every_state(
         gamma=gamma,
         step_weight=step_weight,
     )
-    by_episode = group_normalised_advantages(np.array([r.sum() for r in rewards]))
+    by_episode = group_normalized_advantages(np.array([r.sum() for r in rewards]))
     added: dict[str, list[float]] = {}
     for episode, advantages_T, own in zip(episodes, result, by_episode, strict=True):
         assert len(advantages_T) == len(episode)

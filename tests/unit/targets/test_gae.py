@@ -1,4 +1,4 @@
-"""Generalised advantages: three steps by hand, the limits in λ, and the definition itself."""
+"""Generalized advantages: three steps by hand, the limits in λ, and the definition itself."""
 
 import math
 
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from forethought.targets.gae import Advantages, generalised_advantages
+from forethought.targets.gae import Advantages, generalized_advantages
 from forethought.targets.returns import discounted_returns
 
 # Three steps, γ = 0.5, λ = 0.8, so γλ = 0.4:
@@ -48,7 +48,7 @@ def test_three_steps_by_hand(
     advantages: list[float],
     returns: list[float],
 ) -> None:
-    result = generalised_advantages(
+    result = generalized_advantages(
         rewards_T=REWARDS_T,
         values_T=VALUES_T,
         terminated=terminated,
@@ -71,7 +71,7 @@ def test_lambda_0_is_one_step_temporal_difference(
     terminated: bool, bootstrap_value: float | None, advantages: list[float]
 ) -> None:
     """Each step's own δ from the table above."""
-    result = generalised_advantages(
+    result = generalized_advantages(
         rewards_T=REWARDS_T,
         values_T=VALUES_T,
         terminated=terminated,
@@ -88,7 +88,7 @@ def test_lambda_1_is_monte_carlo(
     gamma: float, terminated: bool, bootstrap_value: float | None
 ) -> None:
     """The return that came, minus the value expected: the critic inside the run cancels out."""
-    result = generalised_advantages(
+    result = generalized_advantages(
         rewards_T=REWARDS_T,
         values_T=VALUES_T,
         terminated=terminated,
@@ -139,7 +139,7 @@ def test_equals_the_definition(
     gae_lambda: float,
 ) -> None:
     rewards, values = [reward for reward, _ in steps], [value for _, value in steps]
-    result = generalised_advantages(
+    result = generalized_advantages(
         rewards_T=np.array(rewards),
         values_T=np.array(values),
         terminated=bootstrap_value is None,
@@ -154,7 +154,7 @@ def test_equals_the_definition(
 
 def test_float32_is_computed_in_float64() -> None:
     """0.1 has no exact float32, so what is added to it tells where the arithmetic was done."""
-    result = generalised_advantages(
+    result = generalized_advantages(
         rewards_T=np.array([0.1, 1e-6], dtype=np.float32),
         values_T=np.zeros(2, dtype=np.float32),
         terminated=True,
@@ -175,7 +175,7 @@ def three_steps(
     gamma: float = 0.9,
     gae_lambda: float = 0.95,
 ) -> Advantages:
-    return generalised_advantages(
+    return generalized_advantages(
         rewards_T=rewards_T,
         values_T=values_T,
         terminated=terminated,

@@ -9,24 +9,24 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from forethought.targets.batch_normalised import batch_normalised_advantages
+from forethought.targets.batch_normalized import batch_normalized_advantages
 from forethought.targets.group_relative import (
-    group_centred_advantages,
-    group_normalised_advantages,
+    group_centered_advantages,
+    group_normalized_advantages,
 )
 from forethought.targets.leave_one_out import leave_one_out_advantages
 
 Estimator = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 RLOO, GRPO, DR_GRPO = (
     leave_one_out_advantages,
-    group_normalised_advantages,
-    group_centred_advantages,
+    group_normalized_advantages,
+    group_centered_advantages,
 )
 
 
 def reinforce_plus_plus(returns_N: NDArray[np.float64]) -> NDArray[np.float64]:
     """Of episodes that are all of one length."""
-    return batch_normalised_advantages(returns_N=returns_N, steps_N=np.full(returns_N.size, 3.0))
+    return batch_normalized_advantages(returns_N=returns_N, steps_N=np.full(returns_N.size, 3.0))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_by_hand(estimator: Estimator, returns: list[float], advantages: list[fl
 
 def test_long_episodes_weigh_more_in_the_batch() -> None:
     """Three steps of 0 and one of 4: mean 1, variance (3 · 1 + 1 · 9) / 4 = 3."""
-    result = batch_normalised_advantages(
+    result = batch_normalized_advantages(
         returns_N=np.array([0.0, 4.0]), steps_N=np.array([3.0, 1.0])
     )
     assert result.tolist() == pytest.approx([-1 / sqrt(3), sqrt(3)])
@@ -125,8 +125,8 @@ def test_rloo_is_the_definition(returns: list[float]) -> None:
     result = leave_one_out_advantages(np.array(returns))
     assert result.tolist() == pytest.approx(expected, abs=1e-9)
     n = len(returns)
-    centred = group_centred_advantages(np.array(returns))
-    assert result.tolist() == pytest.approx((n / (n - 1) * centred).tolist(), abs=1e-9)
+    centered = group_centered_advantages(np.array(returns))
+    assert result.tolist() == pytest.approx((n / (n - 1) * centered).tolist(), abs=1e-9)
 
 
 def test_float32_is_computed_in_float64() -> None:
@@ -137,7 +137,7 @@ def test_float32_is_computed_in_float64() -> None:
         1 - 2.0**23,
         -(2**23) - 0.5,
     ]
-    assert group_centred_advantages(returns_N).sum() == pytest.approx(0.0, abs=1e-8)
+    assert group_centered_advantages(returns_N).sum() == pytest.approx(0.0, abs=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -165,4 +165,4 @@ def test_refused(estimator: Estimator, returns_N: NDArray[np.float64], message: 
 
 def test_episodes_without_steps_are_refused() -> None:
     with pytest.raises(ValueError, match="not all 0"):
-        batch_normalised_advantages(returns_N=np.ones(2), steps_N=np.zeros(2))
+        batch_normalized_advantages(returns_N=np.ones(2), steps_N=np.zeros(2))

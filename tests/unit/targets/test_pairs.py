@@ -56,12 +56,12 @@ A, B, C, D = (Did(letter) for letter in "abcd")
             id="an answer that was given twice has the mean",
         ),
         pytest.param(
-            asked((A, 1.0), (Did("b", was_randomised=True), 2.0)),
+            asked((A, 1.0), (Did("b", was_randomized=True), 2.0)),
             [],
             id="an action that was drawn for the answer never wins",
         ),
         pytest.param(
-            asked((A, 1.0), (Did("b", was_randomised=True), 0.0)),
+            asked((A, 1.0), (Did("b", was_randomized=True), 0.0)),
             [("a", "b")],
             id="it may lose",
         ),
@@ -187,7 +187,7 @@ def plainly(candidates: Sequence[Candidate], margin: float, most: int) -> list[P
         for winner, loser in product(candidates, candidates)
         if winner.score > loser.score + margin
         and winner.step.action.action != loser.step.action.action
-        and not winner.step.action.was_randomised
+        and not winner.step.action.was_randomized
     ]
     chosen, uses = list[Pair](), Counter[int]()
     while left and len(chosen) < most:
@@ -211,7 +211,7 @@ def test_the_same_as_from_all_pairs(scores: tuple[float, ...], margin: float) ->
     rng = np.random.default_rng(0)
     for _ in range(200):
         did = [
-            Did("abcdef"[rng.integers(rng.integers(1, 7))], answer=f"{n}", was_randomised=drawn)
+            Did("abcdef"[rng.integers(rng.integers(1, 7))], answer=f"{n}", was_randomized=drawn)
             for n, drawn in enumerate((rng.random(rng.integers(1, 24)) < 0.2).tolist())
         ]
         asked_once = asked(*((one, float(rng.choice(scores))) for one in did))

@@ -1,6 +1,6 @@
 """What states are worth: the best action or the acting policy's mean, and back through answers.
 
-One state: behaviour 0.5, 0.3, 0.2, and p/π = 0.4, 0.9, 0.6. Then an answer of three tokens, of
+One state: behavior 0.5, 0.3, 0.2, and p/π = 0.4, 0.9, 0.6. Then an answer of three tokens, of
 which the last is worth 0.6 and the others, by p/π, 0.3 and 0.2; beside them there are actions
 worth 0.5, 0.1 and 0.4.
 """
@@ -12,14 +12,14 @@ import torch
 
 from forethought.targets.state_values import LocalValues, local_values, values_along
 
-BEHAVIOUR, RATIOS = [0.5, 0.3, 0.2], [0.4, 0.9, 0.6]
-LIKELIHOOD = [p * q for p, q in zip(BEHAVIOUR, RATIOS, strict=True)]
+BEHAVIOR, RATIOS = [0.5, 0.3, 0.2], [0.4, 0.9, 0.6]
+LIKELIHOOD = [p * q for p, q in zip(BEHAVIOR, RATIOS, strict=True)]
 
 
 def look(action: int, kept: list[int], beta: float | None, floor: float = 1e-3) -> LocalValues:
     return local_values(
         likelihood_logprobs_NV=torch.tensor([LIKELIHOOD]).log(),
-        behaviour_logprobs_NV=torch.tensor([BEHAVIOUR]).log(),
+        behavior_logprobs_NV=torch.tensor([BEHAVIOR]).log(),
         support_NV=torch.tensor([kept]).bool(),
         actions_N=torch.tensor([action]),
         floor=floor,
@@ -35,7 +35,7 @@ def value_of(local: LocalValues, beta: float | None) -> float:
     return along.item()
 
 
-SOFT = [p * exp(2 * q) for p, q in zip(BEHAVIOUR, RATIOS, strict=True)]
+SOFT = [p * exp(2 * q) for p, q in zip(BEHAVIOR, RATIOS, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_refused() -> None:
     with pytest.raises(ValueError, match="without gradient"):
         local_values(
             likelihood_logprobs_NV=torch.zeros(1, 2, requires_grad=True),
-            behaviour_logprobs_NV=torch.zeros(1, 2),
+            behavior_logprobs_NV=torch.zeros(1, 2),
             support_NV=torch.ones(1, 2).bool(),
             actions_N=torch.zeros(1, dtype=torch.int64),
             floor=0.1,

@@ -11,7 +11,7 @@ import pytest
 
 from forethought.algorithms.ppo import train as ppo
 from forethought.algorithms.ppo.config import PPOConfig
-from forethought.algorithms.ppo.reference_kl import penalised
+from forethought.algorithms.ppo.reference_kl import penalized
 from forethought.algorithms.ppo.samples import Sample
 from forethought.algorithms.ppo.updates import Statistics
 from forethought.configs.parts import ComputeConfig, RolloutConfig
@@ -29,7 +29,7 @@ def test_every_step_is_charged_for_its_own_answer() -> None:
         trajectory(Did("+", reward=-1.0, logprobs=(-1.0,))),
     ]
     reference = [[-2.0, -3.0], [-4.0], [-0.5]]
-    charged = penalised(trajectories, reference, 0.5)
+    charged = penalized(trajectories, reference, 0.5)
     rewards = [[step.reward for step in one.steps] for one in charged]
     assert rewards == [pytest.approx([0.0, 0.0]), pytest.approx([-0.75])]
     # The records stay as they are.

@@ -16,7 +16,7 @@ from forethought.algorithms.archer.train import (
     actor_loss,
     critic_loss,
     judge,
-    summarise,
+    summarize,
     train_archer,
     weigh,
 )
@@ -46,7 +46,7 @@ from tests.unit.training.offline_runs import (
 @pytest.fixture
 def config(offline: dict[str, Any]) -> ArcherConfig:
     """Two updates of each phase, a checkpoint after every one."""
-    epochs = {"behaviour_epochs": 0.2, "critic_epochs": 0.2, "actor_epochs": 0.2}
+    epochs = {"behavior_epochs": 0.2, "critic_epochs": 0.2, "actor_epochs": 0.2}
     return ArcherConfig(gamma=0.9, beta=2.0, checkpoint_every=1, **epochs, **offline)
 
 
@@ -124,7 +124,7 @@ def test_targets_and_weights(config: ArcherConfig) -> None:
         placed = scatter_actions(episodes, parts, spread)
         for one, found_U, numbers_N in zip(answers, found, placed, strict=True):
             torch.testing.assert_close(found_U, numbers_N[one.is_last_N], atol=3e-4, rtol=1e-3)
-    named = {measure.name: measure.value for measure in summarise(shown)}
+    named = {measure.name: measure.value for measure in summarize(shown)}
     assert named["advantage_mean"] == pytest.approx(float(advantages.mean()), abs=1e-3)
     assert named["advantage_std"] == pytest.approx(float(advantages.std(correction=0)), abs=1e-3)
     all_weights = torch.tensor([weight for one in weights for weight in one])
@@ -240,7 +240,7 @@ def test_what_was_cut(config: ArcherConfig, crossing: World, tmp_path: Path) -> 
     path = tmp_path / "cut.parquet"
     write_shard(path, [cut_after(walk, 1), cut_after(walk, 2), walk])
     config = replace(config, data=str(path), batch_size=1, critic_epochs=1.0, actor_epochs=1.0)
-    train_archer(replace(config, behaviour_epochs=0.0))
+    train_archer(replace(config, behavior_epochs=0.0))
     write_shard(path, [cut_after(walk, 1)])
     with pytest.raises(ConfigError, match="holds no step whose outcome is known"):
         train_archer(config, existing="overwrite")
@@ -251,7 +251,7 @@ def test_what_was_cut(config: ArcherConfig, crossing: World, tmp_path: Path) -> 
 
 def test_the_plan(config: ArcherConfig) -> None:
     plan = "\n".join(make_plan(config))
-    assert "2 of behaviour, then 2 of critic, then 2 of actor; of 8 episodes each" in plan
+    assert "2 of behavior, then 2 of critic, then 2 of actor; of 8 episodes each" in plan
     assert "critic" in plan.splitlines()[-2]
 
 

@@ -37,7 +37,7 @@ def answers(policy: HuggingFacePolicy) -> list[Example]:
     for move in ("down", "right", "down"):
         text = f'{{\n"action": "{move}"\n}}'
         prompt = policy.prompt(messages)
-        examples.append(Example(prompt, policy.encoder.tokenise_answer(text)))
+        examples.append(Example(prompt, policy.encoder.tokenize_answer(text)))
         messages += [Message("assistant", text), Message("user", "row 1, column 1")]
     return examples
 

@@ -1,4 +1,4 @@
-"""Preference optimisation as a run: layout, reference, offline pairs, resume, refusals."""
+"""Preference optimization as a run: layout, reference, offline pairs, resume, refusals."""
 
 import math
 import shutil
@@ -78,7 +78,7 @@ def settings(model: Path, data: Path, output: Path) -> DPOConfig:
         batch_size=4,
         checkpoint_every=1,
         environment=WORLD,
-        rollout=RolloutConfig(temperature=1.0, on_invalid="penalise"),
+        rollout=RolloutConfig(temperature=1.0, on_invalid="penalize"),
         optimizer=OptimizerConfig(learning_rate=1e-3, schedule="constant"),
         compute=ComputeConfig(threads=1),
     )
@@ -130,7 +130,7 @@ def test_every_objective_prefers_the_winners(
     config = replace(
         settings(model, data, tmp_path / "run"),
         objective=objective,
-        weight_normalisation="geometric_mean",  # p(a|T) of a model that knows nothing is 1e-20
+        weight_normalization="geometric_mean",  # p(a|T) of a model that knows nothing is 1e-20
     )
     log = read_metrics(train_dpo(config) / "metrics.jsonl")
     margins = log.column("preference_margin").values

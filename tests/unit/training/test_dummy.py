@@ -39,19 +39,19 @@ def test_fewer_inputs_than_components() -> None:
     assert row_H.tolist() == pytest.approx([1.0, 1.0, 0.0], abs=1e-4)
 
 
-def test_p_is_the_behaviour_scaled_by_the_mean_return(learner: Learner) -> None:
+def test_p_is_the_behavior_scaled_by_the_mean_return(learner: Learner) -> None:
     """Half of the walks reach the goal, γ is 1: b is the share of tokens on ways to it."""
     models, data, dummy = learner.models, learner.data, learner.data.dummy
     assert dummy is not None
-    before = models.behaviour.module.state_dict()
+    before = models.behavior.module.state_dict()
     kept = {name: weights.clone() for name, weights in before.items()}
     begin("returns", learner)
     assert models.likelihood is not None
     episodes = data.episodes[:40]
-    parts = lay_out(episodes, models.behaviour.encoder, models.behaviour.device, 4096)
+    parts = lay_out(episodes, models.behavior.encoder, models.behavior.device, 4096)
     at = [(part.tokens, part.is_action_BT) for part in parts]
     with torch.no_grad():
-        own_NV = torch.cat([models.behaviour.module.action_logprobs(*one) for one in at])
+        own_NV = torch.cat([models.behavior.module.action_logprobs(*one) for one in at])
         new_NV = torch.cat([models.likelihood.module.action_logprobs(*one) for one in at])
     ended_well = sum(episode.actions for episode in data.episodes if sum(episode.rewards) == 1)
     share = ended_well / sum(episode.actions for episode in data.episodes)
@@ -70,8 +70,8 @@ def test_p_is_the_behaviour_scaled_by_the_mean_return(learner: Learner) -> None:
 
 def projections(learner: Learner) -> tuple[torch.Tensor, torch.Tensor]:
     """π_φ's output projection, and that of a p_θ that begins as its copy."""
-    learner.models.likelihood = twin_of(learner.models.behaviour)
-    modules = (learner.models.behaviour.module, learner.models.likelihood.module)
+    learner.models.likelihood = twin_of(learner.models.behavior)
+    modules = (learner.models.behavior.module, learner.models.likelihood.module)
     own, new = (module.model.get_output_embeddings() for module in modules)
     assert own is not None
     assert new is not None
@@ -80,7 +80,7 @@ def projections(learner: Learner) -> tuple[torch.Tensor, torch.Tensor]:
 
 def test_a_row_that_is_shared_stays(learner: Learner) -> None:
     """With LoRA the projection is π_φ's, too."""
-    learner.models.behaviour.module.requires_grad_(requires_grad=False)
+    learner.models.behavior.module.requires_grad_(requires_grad=False)
     own, new = projections(learner)
     before = own.clone()
     assert learner.data.dummy is not None

@@ -57,10 +57,10 @@ def test_a_conversation_is_one_row(conversation: Trajectory, policy: HuggingFace
     (row,) = episode.rows
     last = conversation.steps[-1]
     prompt_ids = policy.prompt(last.prompt.messages).token_ids
-    answer_ids = policy.encoder.tokenise_answer(last.completion.text)
+    answer_ids = policy.encoder.tokenize_answer(last.completion.text)
     whole = (*row.packed.prompt_ids, *row.packed.completion_ids)
     assert whole == (*prompt_ids, *answer_ids)
-    said = [policy.encoder.tokenise_answer(step.completion.text) for step in conversation.steps]
+    said = [policy.encoder.tokenize_answer(step.completion.text) for step in conversation.steps]
     assert list(episode.answers()) == said
     assert episode.actions == row.actions == sum(map(len, said))
     assert episode.tokens == len(whole)
@@ -110,7 +110,7 @@ def test_scored_together_as_each_alone(
             examples = [
                 Example(
                     policy.prompt(step.prompt.messages),
-                    policy.encoder.tokenise_answer(step.completion.text),
+                    policy.encoder.tokenize_answer(step.completion.text),
                 )
                 for step in trajectory.steps
             ]

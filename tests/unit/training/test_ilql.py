@@ -39,7 +39,7 @@ def config(offline: dict[str, Any]) -> ILQLConfig:
     """Four updates of each phase, a checkpoint after every other one."""
     acting = ValueActingConfig(beta=4.0)
     return ILQLConfig(
-        behaviour_epochs=0.4, epochs=0.4, gamma=0.9, checkpoint_every=2, acting=acting, **offline
+        behavior_epochs=0.4, epochs=0.4, gamma=0.9, checkpoint_every=2, acting=acting, **offline
     )
 
 
@@ -79,7 +79,7 @@ def targets_by_hand(episode: Episode, learner: Learner) -> tuple[list[float], li
         tokens += answer
         rewards += [0.0] * (len(answer) - 1) + [reward]
         discounts += [1.0] * (len(answer) - 1) + [config.gamma]
-    never = list(learner.models.behaviour.encoder.placeholder_ids)
+    never = list(learner.models.behavior.encoder.placeholder_ids)
     seen = [by_hand(values, prefix) for prefix in prefixes]
     own = [float(slow_V[token]) for (_, slow_V), token in zip(seen, tokens, strict=True)]
     targets = [0.0] * len(rewards)
@@ -99,7 +99,7 @@ def targets_by_hand(episode: Episode, learner: Learner) -> tuple[list[float], li
 @pytest.mark.parametrize("targets", ["expectile", "maximum", "monte_carlo"])
 def test_targets_are_those_of_the_next_state(targets: Any, config: ILQLConfig) -> None:
     learner = learner_of(replace(config, targets=targets))
-    policy = learner.models.behaviour
+    policy = learner.models.behavior
     # One to the goal, one into the pit.
     episodes = load_episodes(config.data, policy, lambda _: True)[:2]
     parts = lay_out(episodes, policy.encoder, policy.device, 120)
@@ -117,17 +117,17 @@ def test_targets_are_those_of_the_next_state(targets: Any, config: ILQLConfig) -
     assert float(sums[0] / sums[1]) == pytest.approx(float(flat.mean()), abs=1e-3)
 
 
-BEHAVIOUR, TRUNK = "behaviour/model.safetensors", "values/model.safetensors"
+BEHAVIOR, TRUNK = "behavior/model.safetensors", "values/model.safetensors"
 HEADS = f"values/{HEADS_FILE}"
 
 
 def test_two_phases(config: ILQLConfig) -> None:
     """An update of π_φ; then its copy and the heads learn, and the slow heads follow."""
-    run = train_ilql(replace(config, checkpoint_every=1, behaviour_epochs=0.1, epochs=0.2))
+    run = train_ilql(replace(config, checkpoint_every=1, behavior_epochs=0.1, epochs=0.2))
     log = read_metrics(run / "metrics.jsonl")
     assert log.column("loss").steps.tolist() == [1]
     assert log.column("ilql_loss").steps.tolist() == [2, 3]
-    assert same(weights(run, 2, BEHAVIOUR), weights(run, 3, BEHAVIOUR))
+    assert same(weights(run, 2, BEHAVIOR), weights(run, 3, BEHAVIOR))
     assert not same(weights(run, 2, TRUNK), weights(run, 3, TRUNK))
     before, after = weights(run, 2, HEADS), weights(run, 3, HEADS)
     assert not torch.equal(before["value.2.weight"], after["value.2.weight"])
@@ -147,15 +147,15 @@ def test_two_phases(config: ILQLConfig) -> None:
 def test_resumed_equals_never_stopped(
     stopped_in: int, config: ILQLConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parts = (BEHAVIOUR, TRUNK, HEADS)
+    parts = (BEHAVIOR, TRUNK, HEADS)
     assert_resumed_equals_never_stopped(train_ilql, config, stopped_in, parts, 8, monkeypatch)
 
 
 def test_a_model_that_imitates_already_is_left_as_it_is(
     config: ILQLConfig, small_model: Path
 ) -> None:
-    run = train_ilql(replace(config, behaviour_epochs=0.0, epochs=0.1, targets="maximum"))
-    assert same(load_file(small_model / "model.safetensors"), weights(run, 1, BEHAVIOUR))
+    run = train_ilql(replace(config, behavior_epochs=0.0, epochs=0.1, targets="maximum"))
+    assert same(load_file(small_model / "model.safetensors"), weights(run, 1, BEHAVIOR))
     acting = load_value_weighted(run / "checkpoints/step_1/model", slots=2)
     assert acting.acting == config.acting
 
@@ -178,7 +178,7 @@ def test_what_was_cut(config: ILQLConfig, crossing: World, tmp_path: Path) -> No
 
 def test_the_plan(config: ILQLConfig) -> None:
     plan = "\n".join(make_plan(config))
-    assert "4 of behaviour, then 4 of values; of 8 episodes each" in plan
+    assert "4 of behavior, then 4 of values; of 8 episodes each" in plan
     assert "heads" in plan
 
 

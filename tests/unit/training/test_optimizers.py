@@ -50,7 +50,7 @@ def slope(model: Model, scale: float) -> Tensor:
     return total + torch.stack([parameter.sum() for parameter in others]).sum()
 
 
-def orthogonalised(singular_value: float) -> float:
+def orthogonalized(singular_value: float) -> float:
     """Five rounds of Newton-Schulz, for one singular value (Jordan 2024)."""
     s = singular_value
     for _ in range(5):
@@ -65,10 +65,10 @@ def test_one_step(scale: float) -> None:
     model = Model()
     updater = make_updater(model)
     updater.step([lambda: slope(model, scale)])
-    length = RATE * 0.2 * sqrt(2) * orthogonalised(1 / sqrt(2))
+    length = RATE * 0.2 * sqrt(2) * orthogonalized(1 / sqrt(2))
     torch.testing.assert_close(
         model.layer.weight.data, -length * ROTATION, rtol=0.03, atol=1e-5
-    )  # Muon orthogonalises in bf16
+    )  # Muon orthogonalizes in bf16
     for parameter, rate in (
         (model.embed_tokens.weight, RATE / 2),
         (model.layer.bias, RATE / 2),

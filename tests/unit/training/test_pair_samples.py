@@ -104,7 +104,7 @@ def test_at_the_reference_the_gradient_is_a_policy_gradient(
     for pair in parts:
         for side, advantage in zip(pair, (1.0, -1.0), strict=True):
             prompt = policy.prompt(side.step.prompt.messages)
-            ids = policy.encoder.tokenise_answer(side.step.completion.text)
+            ids = policy.encoder.tokenize_answer(side.step.completion.text)
             alone = build_batch([[Example(prompt, ids)]], policy.encoder)
             logprobs_BT = policy.module(alone, temperature=0.7).logprobs_BT
             surrogate = surrogate - advantage * logprobs_BT.sum() / len(parts)
@@ -123,7 +123,7 @@ def test_written_answers_are_split_where_their_action_begins(
     for side in (winner, loser):
         ids = side.example.completion_ids
         split = side.is_thought.index(False)
-        action = policy.encoder.detokenise(ids[split:]).text
+        action = policy.encoder.detokenize(ids[split:]).text
         assert '"action": ' in action
         assert '"thoughts"' not in action
         assert not any(side.is_thought[split:])

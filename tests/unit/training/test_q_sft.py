@@ -41,9 +41,7 @@ from tests.unit.training.offline_runs import (
 def q_sft_config(offline: dict[str, Any]) -> QSFTConfig:
     """Four updates of each phase, a checkpoint after every other one."""
     acting = ActingConfig(beta=4.0)
-    return QSFTConfig(
-        behaviour_epochs=0.4, epochs=0.4, checkpoint_every=2, acting=acting, **offline
-    )
+    return QSFTConfig(behavior_epochs=0.4, epochs=0.4, checkpoint_every=2, acting=acting, **offline)
 
 
 def unlike(policy: HuggingFacePolicy, models: QSFTModels) -> None:
@@ -97,7 +95,7 @@ def prefer_dummy(models: QSFTModels, data: OfflineData) -> int:
     assert models.target is not None
     said = [token for answer in data.episodes[0].answers() for token in answer]
     action = max(said, key=said.count)
-    for module, factor in ((models.behaviour.module, 1.5), (models.target.module, 3.0)):
+    for module, factor in ((models.behavior.module, 1.5), (models.target.module, 3.0)):
         projection = module.model.get_output_embeddings()
         assert projection is not None
         with torch.no_grad():
@@ -108,7 +106,7 @@ def prefer_dummy(models: QSFTModels, data: OfflineData) -> int:
 def targets_by_hand(
     episode: Episode, models: QSFTModels, config: QSFTConfig, dummy: int
 ) -> torch.Tensor:
-    policy, floor = models.behaviour, config.support.floor
+    policy, floor = models.behavior, config.support.floor
     assert models.target is not None
     prefixes: list[tuple[int, ...]] = []
     rewards: list[float] = []
@@ -124,12 +122,12 @@ def targets_by_hand(
         if number == len(rewards) - 1:
             targets.append(reward)
             continue
-        behaviour_V = all_logprobs(policy.module, policy, prefixes[number + 1]).exp()
+        behavior_V = all_logprobs(policy.module, policy, prefixes[number + 1]).exp()
         target_V = all_logprobs(models.target.module, policy, prefixes[number + 1]).exp()
-        known = behaviour_V >= config.support.min_probability
-        known[behaviour_V.argmax()] = True
+        known = behavior_V >= config.support.min_probability
+        known[behavior_V.argmax()] = True
         known[dummy] = False
-        value = float((target_V / behaviour_V.clamp(min=floor))[known].max())
+        value = float((target_V / behavior_V.clamp(min=floor))[known].max())
         targets.append(min(1.0, reward + (config.gamma if ends else 1.0) * value))
     return torch.tensor(targets)
 
@@ -154,20 +152,20 @@ def test_targets_from_returns(q_sft_config: QSFTConfig, crossing: World, small_m
     assert {m.name: m.value for m in measures}["start_value"] == pytest.approx(0.0625)
 
 
-BEHAVIOUR, LIKELIHOOD, TARGET = (
-    f"{part}/model.safetensors" for part in ("behaviour", "likelihood", "target")
+BEHAVIOR, LIKELIHOOD, TARGET = (
+    f"{part}/model.safetensors" for part in ("behavior", "likelihood", "target")
 )
 
 
 def test_two_phases(q_sft_config: QSFTConfig) -> None:
     """An update of π_φ; then p_θ starts from it, learns, and p_θ̄ follows."""
-    changes = {"checkpoint_every": 1, "behaviour_epochs": 0.1, "epochs": 0.2}
+    changes = {"checkpoint_every": 1, "behavior_epochs": 0.1, "epochs": 0.2}
     run = train_q_sft(replace(q_sft_config, **changes))  # type: ignore[arg-type]
     log = read_metrics(run / "metrics.jsonl")
     assert log.column("loss").steps.tolist() == [1]
     assert 0.1 < log.column("loss").values[0] < 10  # nats per token, not of the whole batch
     assert log.column("likelihood_loss").steps.tolist() == [2, 3]
-    assert same(weights(run, 2, BEHAVIOUR), weights(run, 3, BEHAVIOUR))
+    assert same(weights(run, 2, BEHAVIOR), weights(run, 3, BEHAVIOR))
     assert not same(weights(run, 2, LIKELIHOOD), weights(run, 3, LIKELIHOOD))
     slow, fast = weights(run, 2, TARGET), weights(run, 3, LIKELIHOOD)
     for name, now in weights(run, 3, TARGET).items():
@@ -182,10 +180,10 @@ def test_both_learn_from_the_same_batches(q_sft_config: QSFTConfig, small_model:
     assert log.column("loss").steps.tolist() == [1, 2]
     assert log.column("likelihood_loss").steps.tolist() == [1, 2]
     start = load_file(small_model / "model.safetensors")
-    behaviours = [start, weights(run, 1, BEHAVIOUR), weights(run, 2, BEHAVIOUR)]
-    for before, after in itertools.pairwise(behaviours):
+    behaviors = [start, weights(run, 1, BEHAVIOR), weights(run, 2, BEHAVIOR)]
+    for before, after in itertools.pairwise(behaviors):
         assert not same(before, after)
-    assert not same(weights(run, 1, LIKELIHOOD), weights(run, 1, BEHAVIOUR))
+    assert not same(weights(run, 1, LIKELIHOOD), weights(run, 1, BEHAVIOR))
 
 
 @pytest.mark.parametrize(
@@ -208,16 +206,16 @@ def test_resumed_equals_never_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     config = replace(q_sft_config, phases=phases, returns_epochs=returns_epochs, epochs=epochs)
-    parts, last = (BEHAVIOUR, LIKELIHOOD, TARGET), 8 if phases == "two" else 5
+    parts, last = (BEHAVIOR, LIKELIHOOD, TARGET), 8 if phases == "two" else 5
     assert_resumed_equals_never_stopped(train_q_sft, config, stopped_in, parts, last, monkeypatch)
 
 
 def test_a_model_that_imitates_already_is_left_as_it_is(
     q_sft_config: QSFTConfig, small_model: Path
 ) -> None:
-    run = train_q_sft(replace(q_sft_config, behaviour_epochs=0.0))
+    run = train_q_sft(replace(q_sft_config, behavior_epochs=0.0))
     start = load_file(small_model / "model.safetensors")
-    assert same(start, weights(run, 4, BEHAVIOUR))
+    assert same(start, weights(run, 4, BEHAVIOR))
     assert not same(start, weights(run, 4, LIKELIHOOD))
 
 
@@ -234,7 +232,7 @@ def test_steps_of_phases(q_sft_config: QSFTConfig) -> None:
     assert [stage[1:] for stage in plan_stages(q_sft_config, 3)] == [(0, 1), (1, 1)]
     with_returns = replace(q_sft_config, returns_epochs=0.2)
     assert plan_stages(with_returns, 80) == [
-        ("behaviour", 0, 4),
+        ("behavior", 0, 4),
         ("returns", 4, 2),
         ("likelihood", 6, 4),
     ]

@@ -34,7 +34,7 @@ class ArcherConfig:
     seed: int = 0
     """Of initial weights, heads and shuffling."""
 
-    behaviour_epochs: float = 1.0
+    behavior_epochs: float = 1.0
     """Passes over the data in the first phase, imitation; may be a fraction. 0: the model
     imitates these data already, as a run of `train sft` on them does."""
 
@@ -45,7 +45,7 @@ class ArcherConfig:
     """Passes over the data in the third phase: imitation by advantage."""
 
     batch_size: int = 32
-    """Episodes per optimiser step, over all processes."""
+    """Episodes per optimizer step, over all processes."""
 
     gamma: float = 0.99
     """Discount per environment step. Code: 0.99."""
@@ -68,7 +68,7 @@ class ArcherConfig:
     """Highest rate of the heads, which start from nothing; decays as the model's own does."""
 
     checkpoint_every: int = 200
-    """Optimiser steps between checkpoints; the two newest are kept."""
+    """Optimizer steps between checkpoints; the two newest are kept."""
 
     environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
     prompt: PromptConfig = field(default_factory=PromptConfig)
@@ -85,7 +85,7 @@ class ArcherConfig:
         require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
         every = self.checkpoint_every
         require(every >= 1, "checkpoint_every", every, "1 or more")
-        require(self.behaviour_epochs >= 0, "behaviour_epochs", self.behaviour_epochs, "0 or more")
+        require(self.behavior_epochs >= 0, "behavior_epochs", self.behavior_epochs, "0 or more")
         require(self.critic_epochs > 0, "critic_epochs", self.critic_epochs, "above 0")
         require(self.actor_epochs > 0, "actor_epochs", self.actor_epochs, "above 0")
         require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")

@@ -15,7 +15,7 @@ from forethought.value_guided.value_heads import ValueModel, load_value_model, n
 CRITIC = "critic"
 """Folder of the critic inside the policy's own."""
 
-Phase = Literal["behaviour", "critic", "actor"]
+Phase = Literal["behavior", "critic", "actor"]
 """What is trained: the policy, by imitation; what answers are worth; the policy, by that."""
 
 
@@ -44,7 +44,7 @@ class ArcherModels:
         Args:
             seed: of the heads' first weights.
         """
-        if phase == "behaviour":
+        if phase == "behavior":
             return
         if self.critic is None:
             self.critic = new_value_model(self.policy, seed=seed)

@@ -66,7 +66,7 @@ def train_archer(config: ArcherConfig, *, existing: Existing = "refuse") -> Path
 def plan_stages(config: ArcherConfig, episodes: int) -> list[Stage[Phase]]:
     """The phases with their updates; at least one each."""
     passes: list[tuple[Phase, float]] = [
-        ("behaviour", config.behaviour_epochs),
+        ("behavior", config.behavior_epochs),
         ("critic", config.critic_epochs),
         ("actor", config.actor_epochs),
     ]
@@ -76,9 +76,9 @@ def plan_stages(config: ArcherConfig, episodes: int) -> list[Stage[Phase]]:
 def update(
     batch: Sequence[Episode], phase: Phase, updater: Updater, learner: Learner
 ) -> list[Measure]:
-    """One optimiser step on a global batch; this process does its share of the episodes."""
+    """One optimizer step on a global batch; this process does its share of the episodes."""
     models, config, run = learner
-    if phase == "behaviour":
+    if phase == "behavior":
         return learn_to_imitate_episodes(batch, models.policy, updater, config, run)
     learn = learn_critic if phase == "critic" else learn_actor
     return learn(batch, updater, learner)
@@ -149,7 +149,7 @@ class Judged(NamedTuple):
 
 
 def learn_critic(batch: Sequence[Episode], updater: Updater, learner: Learner) -> list[Measure]:
-    """One optimiser step of Q1, Q2 and V."""
+    """One optimizer step of Q1, Q2 and V."""
     models, config, run = learner
     assert models.critic is not None
     mine = batch[run.process :: run.processes]
@@ -241,7 +241,7 @@ class Weighted(NamedTuple):
 
 
 def learn_actor(batch: Sequence[Episode], updater: Updater, learner: Learner) -> list[Measure]:
-    """One optimiser step of the policy: imitation of the answers whose outcome is known."""
+    """One optimizer step of the policy: imitation of the answers whose outcome is known."""
     models, _, run = learner
     weighted, sums = weigh(_answers(batch[run.process :: run.processes], learner), learner)
     tokens = sum(sum(episode.answer_lengths[: episode.known_answers]) for episode in batch)
@@ -257,13 +257,13 @@ def learn_actor(batch: Sequence[Episode], updater: Updater, learner: Learner) ->
     return [
         Measure("actor_loss", float(run.sum(total))),
         Measure("gradient_norm", norm),
-        *summarise(run.sum(sums)),
+        *summarize(run.sum(sums)),
     ]
 
 
 def weigh(answers: Sequence[Answers], learner: Learner) -> tuple[list[Weighted], Tensor]:
     """Weights of all answers, by A = min(Q̄1, Q̄2)(s, u) - V(s); and sums of what is shown of
-    them (`summarise`)."""
+    them (`summarize`)."""
     weighted: list[Weighted] = []
     sums = torch.zeros(6)
     for one in answers:
@@ -302,7 +302,7 @@ def actor_loss(weighted: Weighted, tokens: int, learner: Learner, total: Tensor)
     return share
 
 
-def summarise(sums: Tensor) -> list[Measure]:
+def summarize(sums: Tensor) -> list[Measure]:
     """Of the sums over known answers of 1, A, A², capped or not, w and w²."""
     count, advantage, square, capped, weight, weight_square = sums.tolist()
     mean, spread = advantage / max(1.0, count), square / max(1.0, count)

@@ -48,7 +48,7 @@ class CNNConfig:
     """Discount per environment step."""
 
     gae_lambda: float = 0.95
-    """Of generalised advantage estimation."""
+    """Of generalized advantage estimation."""
 
     clip: float = 0.1
     """The ratio of new to old probability counts only within this distance of 1."""
@@ -67,7 +67,7 @@ class CNNConfig:
     """Passes over each iteration's steps."""
 
     batch_size: int = 128
-    """Environment steps per optimiser step."""
+    """Environment steps per optimizer step."""
 
     checkpoint_every: int = 5
     """Iterations between checkpoints; the two newest are kept."""
@@ -75,7 +75,7 @@ class CNNConfig:
     environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
     rollout: RolloutConfig = field(
         default_factory=lambda: RolloutConfig(
-            temperature=1.0, max_new_tokens=1, on_invalid="penalise"
+            temperature=1.0, max_new_tokens=1, on_invalid="penalize"
         )
     )
     """`max_new_tokens`, `hold_actions` and `on_invalid` have no effect: an answer is an action."""
@@ -123,5 +123,5 @@ class CNNConfig:
 
     @property
     def updates_per_iteration(self) -> int:
-        """Optimiser steps between two collections."""
+        """Optimizer steps between two collections."""
         return self.epochs * math.ceil(self.rollout.steps_per_iteration / self.batch_size)

@@ -223,7 +223,7 @@ class CNNPolicy:
 
 def make_cnn(shape: Shape, frozen: FrozenFeatures | None, *, seed: int) -> CNNPolicy:
     """A network with random weights; the same seed gives the same ones."""
-    # PyTorch initialises from the global generator: borrow it, and give it back.
+    # PyTorch initializes from the global generator: borrow it, and give it back.
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return CNNPolicy(shape, ActionNetwork(shape), frozen)

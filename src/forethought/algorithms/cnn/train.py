@@ -35,10 +35,10 @@ from forethought.rollouts.seeding import Split
 from forethought.rollouts.world import World
 from forethought.runs.sources import MODEL_DIR, model_source
 from forethought.targets.gae import trajectory_advantages
-from forethought.targets.normalise import normalise_advantages
+from forethought.targets.normalize import normalize_advantages
 from forethought.training.optim import Updater
 from forethought.training.run import Existing, Run, open_run
-from forethought.training.summary import Stopwatch, summarise_collection
+from forethought.training.summary import Stopwatch, summarize_collection
 from forethought.types import Measure
 
 IMAGE_SIZE = 64
@@ -108,7 +108,7 @@ def train_cnn(config: CNNConfig, *, existing: Existing = "refuse") -> Path:
                 statistics, norm = improve(batch, learner, iteration)
                 watch.lap("update_s")
                 measures = [
-                    *summarise_collection(collected, run),
+                    *summarize_collection(collected, run),
                     Measure("explained_variance", explained(batch)),
                     *(Measure(name, value) for name, value in statistics._asdict().items()),
                     Measure("gradient_norm", norm),
@@ -179,7 +179,7 @@ def make_collector(
         runner=runner,
         policy=learner.policy,
         prompter=world.prompter,
-        settings=AnswerSettings(1, rollout.temperature, "penalise"),
+        settings=AnswerSettings(1, rollout.temperature, "penalize"),
         split=Split.TRAINING,
         run_seed=learner.config.seed,
         bootstraps=True,
@@ -192,7 +192,7 @@ def make_collector(
 
 
 def judge(collected: Collected, learner: Learner) -> Batch:
-    """Advantages by GAE (truncation bootstraps, termination does not), then normalised."""
+    """Advantages by GAE (truncation bootstraps, termination does not), then normalized."""
     policy, _, config = learner
     played = [trajectory for trajectory in collected.trajectories if trajectory.failure is None]
     judged = [
@@ -200,7 +200,7 @@ def judge(collected: Collected, learner: Learner) -> Batch:
         for one in played
     ]
     steps = [step for trajectory in played for step in trajectory.steps]
-    advantages = normalise_advantages(np.concatenate([one.advantages_T for one in judged]))
+    advantages = normalize_advantages(np.concatenate([one.advantages_T for one in judged]))
 
     def row(numbers: object, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.as_tensor(numbers, dtype=dtype, device=policy.device)
@@ -241,7 +241,7 @@ def check_first_ratio(batch: Batch, learner: Learner) -> float:
 
 
 def improve(batch: Batch, learner: Learner, iteration: int) -> tuple[Statistics, float]:
-    """Epochs of optimiser steps over shuffled batches.
+    """Epochs of optimizer steps over shuffled batches.
 
     Returns:
         The updates' statistics, and the mean norm of their gradients.

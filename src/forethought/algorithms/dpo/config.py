@@ -1,4 +1,4 @@
-"""Settings of step-wise preference optimisation: `forethought train dpo`."""
+"""Settings of step-wise preference optimization: `forethought train dpo`."""
 
 import math
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ _OF_THOUGHTS = ("constant_action", "apw")
 
 @dataclass(frozen=True)
 class DPOConfig:
-    """Step-wise preference optimisation of thoughts and actions, online (InteractiveCOT)."""
+    """Step-wise preference optimization of thoughts and actions, online (InteractiveCOT)."""
 
     model: str = "runs/sft"
     """Where to start: a run folder (its newest checkpoint), a folder of `save_pretrained`,
@@ -69,7 +69,7 @@ class DPOConfig:
     weight_gradient: Literal["detached", "full"] = "detached"
     """apw: whether p(a|T) is a number, or trained, too."""
 
-    weight_normalisation: Literal["sequence", "geometric_mean"] = "sequence"
+    weight_normalization: Literal["sequence", "geometric_mean"] = "sequence"
     """apw: p(a|T) of the action's whole token sequence, or the geometric mean over its tokens."""
 
     weighted_reference: Literal["thoughts", "thoughts_and_action"] = "thoughts"
@@ -137,14 +137,14 @@ class DPOConfig:
     """Passes over each iteration's pairs."""
 
     batch_size: int = 64
-    """Pairs per optimiser step, over all processes."""
+    """Pairs per optimizer step, over all processes."""
 
     checkpoint_every: int = 5
     """Iterations between checkpoints; the two newest are kept."""
 
     environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
     prompt: PromptConfig = field(default_factory=PromptConfig)
-    rollout: RolloutConfig = field(default_factory=lambda: RolloutConfig(on_invalid="penalise"))
+    rollout: RolloutConfig = field(default_factory=lambda: RolloutConfig(on_invalid="penalize"))
     """`temperature` is that of all log-probs, of policy and reference."""
     lora: LoraConfig = field(default_factory=LoraConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
@@ -246,5 +246,5 @@ class DPOConfig:
 
     @property
     def updates_per_iteration(self) -> int:
-        """Optimiser steps between two collections, at most."""
+        """Optimizer steps between two collections, at most."""
         return self.passes * math.ceil(self.pairs_per_iteration / self.batch_size)

@@ -1,4 +1,4 @@
-"""Which loss an objective of preference optimisation is."""
+"""Which loss an objective of preference optimization is."""
 
 import torch
 
@@ -30,7 +30,7 @@ def objective(
                 losers=losers,
                 beta=config.beta,
                 weight_gradient=config.weight_gradient,
-                weight_normalisation=config.weight_normalisation,
+                weight_normalization=config.weight_normalization,
                 reference=config.weighted_reference,
             )
         case "ipo":

@@ -1,4 +1,4 @@
-"""Pairs of answers as preference optimisation learns from them, and how they lie in tensors."""
+"""Pairs of answers as preference optimization learns from them, and how they lie in tensors."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -56,7 +56,7 @@ def to_pair_sample(pair: Pair, policy: HuggingFacePolicy) -> PairSample:
 def to_answer_sample(step: Step, policy: HuggingFacePolicy) -> AnswerSample:
     """Ids and spans as they were sampled and parsed.
 
-    The text is tokenised, and parsed anew, only where there are no ids (an expert wrote it),
+    The text is tokenized, and parsed anew, only where there are no ids (an expert wrote it),
     or where they are those of another tokenizer.
     """
     completion = step.completion
@@ -66,7 +66,7 @@ def to_answer_sample(step: Step, policy: HuggingFacePolicy) -> AnswerSample:
         logprobs, allowed = list(completion.logprobs), completion.allowed_ids
     else:
         allowed = ()
-        ids, logprobs = policy.encoder.tokenise_answer(completion.text), []
+        ids, logprobs = policy.encoder.tokenize_answer(completion.text), []
         split = parse_answer(_read_back(ids, policy.encoder), None).thought_span.stop
     policy.encoder.limits.require_prompt(
         len(prompt.token_ids) + len(ids) - 1, "the prompt with all but the end of its answer"
@@ -77,7 +77,7 @@ def to_answer_sample(step: Step, policy: HuggingFacePolicy) -> AnswerSample:
 
 def _read_back(ids: tuple[int, ...], encoder: Encoder) -> Completion:
     """Written ids as if they had been sampled, to find where the action begins in them."""
-    text, offsets = encoder.detokenise(ids)
+    text, offsets = encoder.detokenize(ids)
     return Completion(ids, (0.0,) * len(ids), offsets, text, FinishReason.STOP, 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Step-wise preference optimisation of thoughts and actions (InteractiveCOT).
+"""Step-wise preference optimization of thoughts and actions (InteractiveCOT).
 
 One iteration: act, pair, improve. Equation numbers are the paper's. Two answers to one prompt
 are compared by how the episode went on from there; the reference is the model that the run
@@ -49,8 +49,8 @@ from forethought.training.run import Existing, Run, advance, open_run
 from forethought.training.start import start
 from forethought.training.summary import (
     Stopwatch,
-    summarise_actions,
-    summarise_collection,
+    summarize_actions,
+    summarize_collection,
     warn_if_all_invalid,
 )
 from forethought.types import Measure
@@ -104,7 +104,7 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
                 # Also without an update, lest prompts that were read before a kill be read anew.
                 policy.weights_changed()
                 watch.lap("update_s")
-                metrics = summarise(gathered, known, statistics, learner)
+                metrics = summarize(gathered, known, statistics, learner)
                 run.record(iteration + 1, metrics, watch.laps)
                 warn_if_all_invalid(iteration, metrics, run, config.model)
                 if stored is None:
@@ -154,7 +154,7 @@ def stretch_of(config: DPOConfig, iteration: int, played: int, steps: int) -> St
 
 
 def updates_in_an_iteration(config: DPOConfig, stored: list[Pair] | None, run: Run) -> int:
-    """Optimiser steps, at most; what the schedule of the learning rate counts in."""
+    """Optimizer steps, at most; what the schedule of the learning rate counts in."""
     if stored is None:
         return config.updates_per_iteration
     pairs = sum(run.gather([len(stored)]))
@@ -182,7 +182,7 @@ def draw(pairs: Sequence[Pair], learner: Learner, iteration: int) -> list[Pair]:
 
 
 def improve(known: Known, learner: Learner, iteration: int, stretch: Stretch) -> Statistics:
-    """Epochs of optimiser steps over shuffled batches of pairs; none where there are no pairs.
+    """Epochs of optimizer steps over shuffled batches of pairs; none where there are no pairs.
 
     Batches are drawn from the pairs of all processes; each process does its own ones.
     """
@@ -266,15 +266,15 @@ def consistency_of(
     return action_consistency_loss(action_P=action_P, reference_action_P=anchors_P)
 
 
-def summarise(
+def summarize(
     gathered: Gathered, known: Known, statistics: Statistics, learner: Learner
 ) -> list[Measure]:
     """An iteration as numbers for the log."""
     run, is_played = learner.run, learner.config.data is None
     margins = run.gather([pair.margin for pair in gathered.pairs])
     return [
-        *(summarise_collection(gathered.collected, run) if is_played else []),
-        *(summarise_actions(gathered.collected, run) if is_played else []),
+        *(summarize_collection(gathered.collected, run) if is_played else []),
+        *(summarize_actions(gathered.collected, run) if is_played else []),
         Measure("pairs", len(margins)),
         Measure("pairs_used", sum(run.gather([len(known.samples)]))),
         Measure("score_margin", float(np.mean(margins)) if margins else float("nan")),

@@ -41,7 +41,7 @@ class ILQLConfig:
     r + γ max_a Q(s', a), which is Q-learning and needs a larger `cql_weight` (CQL); or the
     return that followed in the data (Monte-Carlo regression)."""
 
-    behaviour_epochs: float = 1.0
+    behavior_epochs: float = 1.0
     """Passes over the data in the first phase; may be a fraction. 0: the model imitates these
     data already, as a run of `train sft` on them does, and is π_φ as it is."""
 
@@ -49,7 +49,7 @@ class ILQLConfig:
     """Passes over the data in the second phase."""
 
     batch_size: int = 32
-    """Episodes per optimiser step, over all processes."""
+    """Episodes per optimizer step, over all processes."""
 
     gamma: float = 0.99
     """Discount per environment step. ILQL: 0.99."""
@@ -71,7 +71,7 @@ class ILQLConfig:
     """Highest rate of the heads, which start from nothing; decays as the model's own does."""
 
     checkpoint_every: int = 200
-    """Optimiser steps between checkpoints; the two newest are kept."""
+    """Optimizer steps between checkpoints; the two newest are kept."""
 
     acting: ValueActingConfig = field(default_factory=ValueActingConfig)
     environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
@@ -90,7 +90,7 @@ class ILQLConfig:
         every = self.checkpoint_every
         require(every >= 1, "checkpoint_every", every, "1 or more")
         require(self.epochs > 0, "epochs", self.epochs, "above 0")
-        require(self.behaviour_epochs >= 0, "behaviour_epochs", self.behaviour_epochs, "0 or more")
+        require(self.behavior_epochs >= 0, "behavior_epochs", self.behavior_epochs, "0 or more")
         require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
         require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
         require(0 < self.expectile < 1, "expectile", self.expectile, "between 0 and 1")

@@ -54,7 +54,7 @@ def train_ilql(config: ILQLConfig, *, existing: Existing = "refuse") -> Path:
         with run.bar("reading", None) as bar:
             episodes = load_episodes(
                 config.data,
-                models.behaviour,
+                models.behavior,
                 lambda one: known_actions(one, config) > 0,
                 on_episode=bar.update,
             )
@@ -79,7 +79,7 @@ def known_actions(episode: Episode, config: ILQLConfig) -> int:
 def plan_stages(config: ILQLConfig, episodes: int) -> list[Stage[Phase]]:
     """The phases with their updates; at least one each."""
     passes: list[tuple[Phase, float]] = [
-        ("behaviour", config.behaviour_epochs),
+        ("behavior", config.behavior_epochs),
         ("values", config.epochs),
     ]
     return stages_of(passes, episodes=episodes, batch_size=config.batch_size)
@@ -88,10 +88,10 @@ def plan_stages(config: ILQLConfig, episodes: int) -> list[Stage[Phase]]:
 def update(
     batch: Sequence[Episode], phase: Phase, updater: Updater, learner: Learner
 ) -> list[Measure]:
-    """One optimiser step on a global batch; this process does its share of the episodes."""
-    if phase == "behaviour":
+    """One optimizer step on a global batch; this process does its share of the episodes."""
+    if phase == "behavior":
         models, config, run = learner
-        return learn_to_imitate_episodes(batch, models.behaviour, updater, config, run)
+        return learn_to_imitate_episodes(batch, models.behavior, updater, config, run)
     return learn_values(batch, updater, learner)
 
 
@@ -111,9 +111,9 @@ class Judged(NamedTuple):
 
 
 def learn_values(batch: Sequence[Episode], updater: Updater, learner: Learner) -> list[Measure]:
-    """One optimiser step of Q1, Q2 and V."""
+    """One optimizer step of Q1, Q2 and V."""
     models, config, run = learner
-    policy = models.behaviour
+    policy = models.behavior
     assert models.values is not None
     mine = batch[run.process :: run.processes]
     parts = lay_out(mine, policy.encoder, policy.device, config.compute.micro_batch_tokens)
@@ -130,7 +130,7 @@ def learn_values(batch: Sequence[Episode], updater: Updater, learner: Learner) -
         for name, mean in zip(LOSSES, run.sum(totals).tolist(), strict=True)
         if name != "expectile_loss" or config.targets == "expectile"
     ]
-    return [*means, Measure("gradient_norm", norm), *summarise(run.sum(sums), config)]
+    return [*means, Measure("gradient_norm", norm), *summarize(run.sum(sums), config)]
 
 
 def value_loss(judged: Judged, known: int, learner: Learner, totals: Tensor) -> Tensor:
@@ -224,7 +224,7 @@ def judge(
         scatter_actions(episodes, parts, known),
         strict=True,
     )
-    device = learner.models.behaviour.device
+    device = learner.models.behavior.device
     judged = [
         Judged(part, *(one.to(device) for one in numbers))
         for part, *numbers in rows
@@ -241,12 +241,12 @@ def see(part: Part, learner: Learner) -> tuple[Tensor, Tensor]:
     slow_N = slow_NV.gather(1, part.actions()[:, None]).squeeze(1)
     if learner.config.targets == "expectile":
         return heads(hidden_NH).values_N, slow_N
-    never = list(learner.models.behaviour.encoder.placeholder_ids)
+    never = list(learner.models.behavior.encoder.placeholder_ids)
     slow_NV[:, never] = -torch.inf
     return slow_NV.amax(1), slow_N
 
 
-def summarise(sums: Tensor, config: ILQLConfig) -> list[Measure]:
+def summarize(sums: Tensor, config: ILQLConfig) -> list[Measure]:
     """Means over known actions, and over episodes; all in the world's units."""
     target, actions, start, total, episodes = sums.tolist()
     measures = [Measure("target_mean", target / max(1.0, actions))]

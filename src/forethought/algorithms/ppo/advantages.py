@@ -10,10 +10,10 @@ from forethought.algorithms.ppo.samples import Sample, to_sample
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.losses.value import explained_variance
 from forethought.rollouts.collector import Collected
-from forethought.targets.batch_normalised import batch_normalised_advantages
+from forethought.targets.batch_normalized import batch_normalized_advantages
 from forethought.targets.gae import trajectory_advantages
 from forethought.targets.groups import episode_return, group_advantages
-from forethought.targets.normalise import normalise_advantages
+from forethought.targets.normalize import normalize_advantages
 from forethought.training.run import Run
 from forethought.types import Measure
 
@@ -23,7 +23,7 @@ critic's own error, which must not become the unit that it is measured in."""
 
 
 def judge(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:
-    """Advantages by GAE (truncation bootstraps, termination does not), then normalised
+    """Advantages by GAE (truncation bootstraps, termination does not), then normalized
     over the whole iteration and all processes; or without a critic."""
     if not config.has_critic:
         return judge_by_episodes(collected, config, run)
@@ -39,10 +39,10 @@ def judge(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:
             )
         ]
     everyone = run.gather([sample.advantage for sample in samples])
-    normalised = normalise_advantages(np.array(everyone))
+    normalized = normalize_advantages(np.array(everyone))
     first = run.offset(len(samples))
     return [
-        sample._replace(advantage=float(normalised[first + index]))
+        sample._replace(advantage=float(normalized[first + index]))
         for index, sample in enumerate(samples)
     ]
 
@@ -56,7 +56,7 @@ def judge_by_episodes(collected: Collected, config: PPOConfig, run: Run) -> list
     assert config.advantage != "gae"
     if config.advantage == "reinforce_plus_plus":
         trajectories = [t for t in trajectories if t.failure is None]
-        everyone_N = batch_normalised_advantages(
+        everyone_N = batch_normalized_advantages(
             returns_N=np.array(run.gather([episode_return(t) for t in trajectories])),
             steps_N=np.array(run.gather([float(len(t.steps)) for t in trajectories])),
         )
@@ -90,7 +90,7 @@ def rescale_critic(samples: Sequence[Sample], policy: HuggingFacePolicy, run: Ru
     head.rescale(float(returns_N.mean()), deviation)
 
 
-def summarise_critic(samples: Sequence[Sample], run: Run) -> list[Measure]:
+def summarize_critic(samples: Sequence[Sample], run: Run) -> list[Measure]:
     """How much of the returns the critic foresaw, over all processes."""
     explained = explained_variance(
         values_B=torch.tensor(run.gather([sample.old_value for sample in samples])),

@@ -60,7 +60,7 @@ class PPOConfig:
     """ω of GiGPO: weight of a step's advantage in its state, beside its episode's. Paper: 1."""
 
     gae_lambda: float = 0.95
-    """Of generalised advantage estimation; not the λ of the thoughts."""
+    """Of generalized advantage estimation; not the λ of the thoughts."""
 
     clip: float = 0.1
     """The ratio of new to old probability counts only within this distance of 1."""
@@ -103,7 +103,7 @@ class PPOConfig:
     """Passes over each iteration's steps."""
 
     batch_size: int = 512
-    """Environment steps per optimiser step, over all processes. RL4VLM: 512 (cards), 256
+    """Environment steps per optimizer step, over all processes. RL4VLM: 512 (cards), 256
     (ALFWorld)."""
 
     checkpoint_every: int = 5
@@ -182,5 +182,5 @@ class PPOConfig:
 
     @property
     def updates_per_iteration(self) -> int:
-        """Optimiser steps between two collections."""
+        """Optimizer steps between two collections."""
         return self.epochs * math.ceil(self.rollout.steps_per_iteration / self.batch_size)

@@ -47,7 +47,7 @@ def with_anchor(samples: list[Sample], anchor: list[list[float]] | None) -> list
     ]
 
 
-def penalised(
+def penalized(
     trajectories: Sequence[Trajectory],
     reference_logprobs: Sequence[Sequence[float]],
     coefficient: float,

@@ -36,7 +36,7 @@ class Sample(NamedTuple):
 
 
 def to_sample(step: Step, advantage: float, value_target: float) -> Sample:
-    """Ids and spans as they were sampled and parsed; nothing is tokenised again."""
+    """Ids and spans as they were sampled and parsed; nothing is tokenized again."""
     completion, split = step.completion, step.action.thought_span.stop
     return Sample(
         example=Example(step.prompt, completion.token_ids, completion.allowed_ids),

@@ -9,11 +9,11 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from forethought.algorithms.ppo.advantages import judge, rescale_critic, summarise_critic
+from forethought.algorithms.ppo.advantages import judge, rescale_critic, summarize_critic
 from forethought.algorithms.ppo.config import PPOConfig
-from forethought.algorithms.ppo.reference_kl import penalised, reference_logprobs, with_anchor
+from forethought.algorithms.ppo.reference_kl import penalized, reference_logprobs, with_anchor
 from forethought.algorithms.ppo.samples import to_sample
-from forethought.algorithms.ppo.updates import Learner, improve, rescore, summarise_updates
+from forethought.algorithms.ppo.updates import Learner, improve, rescore, summarize_updates
 from forethought.configs.parts import require
 from forethought.environments.vector import Runner
 from forethought.generation.huggingface import HuggingFacePolicy
@@ -27,7 +27,7 @@ from forethought.training.start import start
 from forethought.training.summary import (
     Stopwatch,
     steps_played,
-    summarise_collection,
+    summarize_collection,
     warn_if_all_invalid,
 )
 from forethought.types import Measure
@@ -72,9 +72,9 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                 statistics = improve(samples, learner, iteration, stretch)
                 watch.lap("update_s")
                 measures = [
-                    *summarise_collection(collected, run),
-                    *(summarise_critic(samples, run) if config.has_critic else []),
-                    *summarise_updates(statistics, config),
+                    *summarize_collection(collected, run),
+                    *(summarize_critic(samples, run) if config.has_critic else []),
+                    *summarize_updates(statistics, config),
                     Measure("first_ratio_deviation", deviation),
                     Measure("environment_steps", steps),
                 ]
@@ -167,5 +167,5 @@ def charge(collected: Collected, anchor: list[list[float]] | None, config: PPOCo
     """With `kl_use: reward`, every step is charged for how far its answer is from the start."""
     if anchor is None or config.kl_use != "reward":
         return collected
-    charged = penalised(collected.trajectories, anchor, config.kl_coefficient)
+    charged = penalized(collected.trajectories, anchor, config.kl_coefficient)
     return collected._replace(trajectories=charged)

@@ -1,4 +1,4 @@
-"""What λ-PPO learns from an iteration's steps: batches, losses, optimiser steps."""
+"""What λ-PPO learns from an iteration's steps: batches, losses, optimizer steps."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -92,7 +92,7 @@ def rescore(samples: Sequence[Sample], learner: Learner) -> tuple[list[Sample], 
 def improve(
     samples: Sequence[Sample], learner: Learner, iteration: int, stretch: Stretch
 ) -> Statistics:
-    """Epochs of optimiser steps over shuffled batches; while it warms up, of the critic alone.
+    """Epochs of optimizer steps over shuffled batches; while it warms up, of the critic alone.
 
     Batches are drawn from the samples of all processes; each process does its own ones.
 
@@ -203,7 +203,7 @@ def micro_losses(
     return [partial(part, rows) for rows in plan(samples, config.compute.micro_batch_tokens)]
 
 
-def summarise_updates(statistics: Statistics, config: PPOConfig) -> list[Measure]:
+def summarize_updates(statistics: Statistics, config: PPOConfig) -> list[Measure]:
     """The updates' statistics; nothing is said about a critic or a reference that is not there."""
     of_critic = () if config.has_critic else ("value_loss", "value_clip_fraction")
     of_reference = () if config.has_reference else ("reference_kl", "action_consistency")

@@ -40,7 +40,7 @@ class QSFTConfig:
     """π_φ first and then p_θ (the paper's Algorithm 1), or both in every step (its code), without
     the first phase."""
 
-    behaviour_epochs: float = 1.0
+    behavior_epochs: float = 1.0
     """Passes over the data in the first phase; may be a fraction. 0: the model imitates these
     data already, as a run of `train sft` on all of them does, and is π_φ as it is. One that
     has learned from other data, or from the best of these, makes no value of p/π."""
@@ -54,7 +54,7 @@ class QSFTConfig:
     """Passes over the data in the second phase, or of both models together."""
 
     batch_size: int = 32
-    """Episodes per optimiser step, over all processes. Public code: 32."""
+    """Episodes per optimizer step, over all processes. Public code: 32."""
 
     gamma: float = 1.0
     """Discount per environment step. Public code: 1."""
@@ -95,7 +95,7 @@ class QSFTConfig:
     """α of θ̄ ← (1 - α) θ̄ + α θ, after every step. Public code: 0.005."""
 
     checkpoint_every: int = 200
-    """Optimiser steps between checkpoints; the two newest are kept."""
+    """Optimizer steps between checkpoints; the two newest are kept."""
 
     support: SupportConfig = field(default_factory=SupportConfig)
     acting: ActingConfig = field(default_factory=ActingConfig)
@@ -115,7 +115,7 @@ class QSFTConfig:
         every = self.checkpoint_every
         require(every >= 1, "checkpoint_every", every, "1 or more")
         require(self.epochs > 0, "epochs", self.epochs, "above 0")
-        require(self.behaviour_epochs >= 0, "behaviour_epochs", self.behaviour_epochs, "0 or more")
+        require(self.behavior_epochs >= 0, "behavior_epochs", self.behavior_epochs, "0 or more")
         known = self.returns_epochs
         require(0 <= known < math.inf, "returns_epochs", known, "0 or more")
         require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")

@@ -8,7 +8,7 @@ from torch import nn
 
 from forethought.algorithms.q_sft.config import QSFTConfig
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.models.loading import BEHAVIOUR
+from forethought.models.loading import BEHAVIOR
 from forethought.offline.dataset import OfflineData, load_offline
 from forethought.runs.sources import MODEL_DIR
 from forethought.training.run import Run
@@ -25,25 +25,25 @@ from forethought.value_guided.reweighted import (
 TARGET = "target"
 """Folder of p_θ̄, beside the two that act."""
 
-Phase = Literal["behaviour", "returns", "likelihood"]
+Phase = Literal["behavior", "returns", "likelihood"]
 """What is learned: π_φ; p_θ from what the data brought; p_θ from its own slow copy."""
 
 
 class QSFTModels:
     """Satisfies `Trainable`: the module that the present phase trains."""
 
-    def __init__(self, behaviour: HuggingFacePolicy, settings: Settings, *, is_joint: bool) -> None:
+    def __init__(self, behavior: HuggingFacePolicy, settings: Settings, *, is_joint: bool) -> None:
         """
         Args:
-            behaviour: π_φ; the other two are copied from it when they are first needed.
+            behavior: π_φ; the other two are copied from it when they are first needed.
             is_joint: whether π_φ learns on while p_θ does.
         """
-        self.behaviour = behaviour
+        self.behavior = behavior
         self.likelihood: Twin | None = None
         self.target: Twin | None = None
         self._settings = settings
         self._is_joint = is_joint
-        self._trained: nn.Module = behaviour.module
+        self._trained: nn.Module = behavior.module
 
     @property
     def module(self) -> nn.Module:
@@ -52,20 +52,20 @@ class QSFTModels:
 
     def begin(self, phase: Phase) -> None:
         """Makes the models that the phase works with, and frees those that it does not move."""
-        if phase == "behaviour":
+        if phase == "behavior":
             return
         if self.likelihood is None:
-            self.likelihood = twin_of(self.behaviour)
+            self.likelihood = twin_of(self.behavior)
         if self.target is None:
             self.target = twin_again(self.likelihood)
         self.target.module.requires_grad_(requires_grad=False)
         self.target.module.eval()
         if self._is_joint:
-            both = {BEHAVIOUR: self.behaviour.module, LIKELIHOOD: self.likelihood.module}
+            both = {BEHAVIOR: self.behavior.module, LIKELIHOOD: self.likelihood.module}
             self._trained = nn.ModuleDict(both)
         else:
-            self.behaviour.module.requires_grad_(requires_grad=False)
-            self.behaviour.module.eval()
+            self.behavior.module.requires_grad_(requires_grad=False)
+            self.behavior.module.eval()
             self._trained = self.likelihood.module
 
     @torch.no_grad()
@@ -83,10 +83,10 @@ class QSFTModels:
     def save(self, folder: Path) -> None:
         """Writes what is there, each as a model of its own."""
         folder.mkdir(parents=True, exist_ok=True)
-        self.behaviour.save(folder / BEHAVIOUR)
+        self.behavior.save(folder / BEHAVIOR)
         for name, twin in ((LIKELIHOOD, self.likelihood), (TARGET, self.target)):
             if twin is not None:
-                twin.save(folder / name, self.behaviour)
+                twin.save(folder / name, self.behavior)
         self._settings.save(folder)
 
 
@@ -106,13 +106,13 @@ def start_learner(config: QSFTConfig, run: Run) -> Learner:
     Raises:
         ForethoughtError: a world, option, model, checkpoint or data set that is not there.
     """
-    world, behaviour = start(config, run, slots=1, critic=False)
+    world, behavior = start(config, run, slots=1, critic=False)
     with run.bar("reading", None) as bar:
-        data = load_offline(config, world, behaviour, on_episode=bar.update)
+        data = load_offline(config, world, behavior, on_episode=bar.update)
     settings = Settings(config.acting, config.support, data.dummy)
-    models = QSFTModels(behaviour, settings, is_joint=config.phases == "joint")
+    models = QSFTModels(behavior, settings, is_joint=config.phases == "joint")
     if run.checkpoint is not None and (run.checkpoint / MODEL_DIR / LIKELIHOOD).is_dir():
         folder = run.checkpoint / MODEL_DIR
-        models.likelihood = load_twin(folder / LIKELIHOOD, behaviour)
-        models.target = load_twin(folder / TARGET, behaviour)
+        models.likelihood = load_twin(folder / LIKELIHOOD, behavior)
+        models.target = load_twin(folder / TARGET, behavior)
     return Learner(models, data, config, run)

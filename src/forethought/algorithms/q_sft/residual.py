@@ -45,11 +45,11 @@ def raise_dummy(learner: Learner, dummy: int) -> None:
     returns_N = torch.cat([returns_of(episode, learner).targets_N for episode in sample])
     if len(returns_N) == 0:
         return
-    share = returns_N.mean().clamp(LEAST, 1 - LEAST).to(models.behaviour.device)
+    share = returns_N.mean().clamp(LEAST, 1 - LEAST).to(models.behavior.device)
     module.eval()
     hidden: list[Tensor] = []
     wanted: list[Tensor] = []
-    encoder, device = models.behaviour.encoder, models.behaviour.device
+    encoder, device = models.behavior.encoder, models.behavior.device
     for part in lay_out(sample, encoder, device, config.compute.micro_batch_tokens):
         hidden.append(module.action_hidden(part.tokens, part.is_action_BT))
         nats_N = module.log_normalizers(hidden[-1])

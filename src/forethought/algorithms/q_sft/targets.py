@@ -84,7 +84,7 @@ def read_returns(
         is_known_N = torch.full((episode.actions,), episode.known_returns > 0)
         start = float(result.targets_N[0]) if episode.known_returns else 0.0
         targets.append(Known(result, is_known_N, start))
-    policy = learner.models.behaviour
+    policy = learner.models.behavior
     projection = policy.module.model.get_output_embeddings()
     assert projection is not None
     vocabulary = projection.weight.shape[0]
@@ -130,7 +130,7 @@ def hand_out(
     learner: Learner,
 ) -> tuple[list[Judged], list[Measure]]:
     """Targets per episode as targets per part, and their averages over all processes."""
-    maps, device = learner.data.maps, learner.models.behaviour.device
+    maps, device = learner.data.maps, learner.models.behavior.device
     sums = torch.zeros(len(SUMS))
     for episode, (result, is_known_N, start) in zip(episodes, targets, strict=True):
         count = is_known_N.sum()
@@ -151,13 +151,13 @@ def hand_out(
         strict=True,
     )
     judged = [Judged(p, t.to(device), k.to(device), c) for p, t, k, c in pairs if k.any()]
-    return judged, summarise(learner.run.sum(sums))
+    return judged, summarize(learner.run.sum(sums))
 
 
 SUMS = ("actions", "target", "clipped_low", "clipped_high", "episodes", "start_value", "return")
 
 
-def summarise(sums: Tensor) -> list[Measure]:
+def summarize(sums: Tensor) -> list[Measure]:
     """Means over known actions, and over episodes."""
     actions, target, low, high, episodes, start, total = sums.tolist()
     return [
@@ -170,7 +170,7 @@ def summarise(sums: Tensor) -> list[Measure]:
 
 
 class Seen(NamedTuple):
-    """What the slow copy and the behaviour policy say of a part's states."""
+    """What the slow copy and the behavior policy say of a part's states."""
 
     local: LocalValues
     choices_NV: Tensor
@@ -180,24 +180,24 @@ def see(episodes: Sequence[Episode], part: Part, learner: Learner) -> Seen:
     """What actions are worth in every state in which the agent writes a token."""
     models, support = learner.models, learner.config.support
     assert models.target is not None
-    behaviour, target = models.behaviour.module, models.target.module
-    behaviour.without_dropout()
-    never = models.behaviour.encoder.placeholder_ids
-    choices_NV = choices_of(episodes, part, vocabulary=behaviour.vocabulary, never=never)
+    behavior, target = models.behavior.module, models.target.module
+    behavior.without_dropout()
+    never = models.behavior.encoder.placeholder_ids
+    choices_NV = choices_of(episodes, part, vocabulary=behavior.vocabulary, never=never)
 
     def value(
         logits_nV: Tensor, target_nH: Tensor, choices_nV: Tensor, actions_n: Tensor
     ) -> LocalValues:
-        behaviour_nV = torch.log_softmax(logits_nV, dim=-1)
+        behavior_nV = torch.log_softmax(logits_nV, dim=-1)
         support_nV = choices_nV & support_mask(
-            logprobs_NV=behaviour_nV,
+            logprobs_NV=behavior_nV,
             top_p=support.top_p,
             min_probability=support.min_probability,
             dummy=learner.data.dummy,
         )
         return local_values(
             likelihood_logprobs_NV=target.project(target_nH),
-            behaviour_logprobs_NV=behaviour_nV,
+            behavior_logprobs_NV=behavior_nV,
             support_NV=support_nV,
             actions_N=actions_n,
             floor=support.floor,
@@ -205,7 +205,7 @@ def see(episodes: Sequence[Episode], part: Part, learner: Learner) -> Seen:
         )
 
     with learner.run.autocast():
-        behaviour_NH = behaviour.action_hidden(part.tokens, part.is_action_BT)
+        behavior_NH = behavior.action_hidden(part.tokens, part.is_action_BT)
         target_NH = target.action_hidden(part.tokens, part.is_action_BT)
-        columns = behaviour.in_chunks(value, behaviour_NH, target_NH, choices_NV, part.actions())
+        columns = behavior.in_chunks(value, behavior_NH, target_NH, choices_NV, part.actions())
     return Seen(LocalValues(*columns), choices_NV)

@@ -43,7 +43,7 @@ def train_q_sft(config: QSFTConfig, *, existing: Existing = "refuse") -> Path:
 def plan_stages(config: QSFTConfig, episodes: int) -> list[Stage[Phase]]:
     """The phases with their updates, at least one each. Joint ones need none for π_φ alone."""
     passes: list[tuple[Phase, float]] = [
-        ("behaviour", config.behaviour_epochs if config.phases == "two" else 0.0),
+        ("behavior", config.behavior_epochs if config.phases == "two" else 0.0),
         ("returns", config.returns_epochs),
         ("likelihood", config.epochs),
     ]
@@ -55,7 +55,7 @@ def begin(phase: Phase, learner: Learner) -> None:
     models, dummy = learner.models, learner.data.dummy
     is_new = models.likelihood is None
     models.begin(phase)
-    if is_new and phase != "behaviour" and dummy is not None:
+    if is_new and phase != "behavior" and dummy is not None:
         raise_dummy(learner, dummy)
         models.follow(1.0)
 
@@ -63,21 +63,21 @@ def begin(phase: Phase, learner: Learner) -> None:
 def update(
     batch: Sequence[Episode], phase: Phase, updater: Updater, learner: Learner
 ) -> list[Measure]:
-    """One optimiser step on a global batch; this process does its share of the episodes."""
+    """One optimizer step on a global batch; this process does its share of the episodes."""
     models, _, config, run = learner
     mine = batch[run.process :: run.processes]
-    policy = models.behaviour
+    policy = models.behavior
     parts = lay_out(mine, policy.encoder, policy.device, config.compute.micro_batch_tokens)
     losses: list[Callable[[], Tensor]] = []
     totals: dict[str, Tensor] = {}
     measures: list[Measure] = []
-    if phase != "behaviour":
+    if phase != "behavior":
         valued = totals["likelihood_loss"] = torch.zeros(())
         look_up = read_returns if phase == "returns" else judge
         judged, measures = look_up(mine, parts, learner)
         known = sum(e.known_returns if phase == "returns" else e.known_actions for e in batch)
         losses += [partial(learn_values, one, known, learner, valued) for one in judged]
-    if phase == "behaviour" or config.phases == "joint":
+    if phase == "behavior" or config.phases == "joint":
         imitated = totals["loss"] = torch.zeros(())
         actions = sum(episode.actions for episode in batch)
         losses += [
@@ -86,7 +86,7 @@ def update(
         ]
     norm = updater.step(losses)
     policy.weights_changed()
-    if phase != "behaviour":
+    if phase != "behavior":
         models.follow(config.target_rate)
     sums = run.sum(torch.stack(list(totals.values()))).tolist()
     means = [Measure(name, total) for name, total in zip(totals, sums, strict=True)]

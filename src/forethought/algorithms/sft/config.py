@@ -46,16 +46,16 @@ class SFTConfig:
 
     reply_weight: float = 0.0
     """What a token of the world's replies weighs beside one of an answer, where a conversation is
-    one row: above 0 the model also learns what the world will say (implicit world modelling)."""
+    one row: above 0 the model also learns what the world will say (implicit world modeling)."""
 
     epochs: float = 1.0
     """Passes over the demonstrations; may be a fraction. RL4VLM: 1."""
 
     batch_size: int = 32
-    """Answers per optimiser step, over all processes; on average where conversations are whole."""
+    """Answers per optimizer step, over all processes; on average where conversations are whole."""
 
     checkpoint_every: int = 200
-    """Optimiser steps between checkpoints; the two newest are kept."""
+    """Optimizer steps between checkpoints; the two newest are kept."""
 
     environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
     prompt: PromptConfig = field(default_factory=PromptConfig)
@@ -85,12 +85,12 @@ class SFTConfig:
         require(levels == 0 or is_stored, "prompt.return_levels", levels, "0 without data to rank")
 
     def updates(self, answers: int) -> int:
-        """Optimiser steps on so many answers; at least one."""
+        """Optimizer steps on so many answers; at least one."""
         return max(1, round(self.epochs * answers / self.batch_size))
 
     @property
     def total_updates(self) -> int | None:
-        """Optimiser steps of the whole run; None where stored episodes decide how many."""
+        """Optimizer steps of the whole run; None where stored episodes decide how many."""
         if self.data is not None or self.corrections is not None:
             return None
         return self.updates(self.demonstrations)

@@ -1,4 +1,4 @@
-"""One small picture per class of thing: a pattern and a colour that no other class has.
+"""One small picture per class of thing: a pattern and a color that no other class has.
 
 A cell of the schematic picture is 8 pixels on a side, one patch of a small vision tower: a
 ring that tells a state, inside it 5 x 5 pixels of pattern, and below the number of the
@@ -19,13 +19,13 @@ GLYPH = 5
 NUMBER_BITS = 6
 """Things are numbered below 64."""
 
-Colour = tuple[int, int, int]
+Color = tuple[int, int, int]
 
-GROUND: Colour = (242, 242, 242)
+GROUND: Color = (242, 242, 242)
 """Of every cell; close to what the tiny model calls nothing."""
-NUMBER_INK: Colour = (20, 20, 20)
+NUMBER_INK: Color = (20, 20, 20)
 
-INKS: tuple[Colour, ...] = (
+INKS: tuple[Color, ...] = (
     (170, 30, 30),
     (190, 100, 10),
     (130, 120, 0),
@@ -53,8 +53,8 @@ class Ring(Enum):
 
 
 @lru_cache(maxsize=512)
-def glyph(kind: str) -> tuple[tuple[tuple[bool, ...], ...], Colour]:
-    """Pattern and colour of a class: mirrored, from a digest of its name."""
+def glyph(kind: str) -> tuple[tuple[tuple[bool, ...], ...], Color]:
+    """Pattern and color of a class: mirrored, from a digest of its name."""
     digest = hashlib.sha256(kind.encode()).digest()
     half = GLYPH // 2 + 1
     bits = int.from_bytes(digest[:4], "big") | 1 << (GLYPH // 2 * half)  # never empty

@@ -52,7 +52,7 @@ def draw_scene(size: int, situation: Situation, *, labels: bool) -> Image:
                 canvas[y * CELL : (y + 1) * CELL, x * CELL : (x + 1) * CELL] = tile
     picture = canvas[_stretched(size)][:, _stretched(size)]
     if labels:
-        picture = _labelled(picture, rows)
+        picture = _labeled(picture, rows)
     picture.flags.writeable = False
     return picture
 
@@ -107,7 +107,7 @@ def _stretched(size: int) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
     return np.arange(size) * BASE // size
 
 
-def _labelled(picture: Image, rows: tuple[Row, ...]) -> Image:
+def _labeled(picture: Image, rows: tuple[Row, ...]) -> Image:
     side = picture.shape[0] / CELLS
     canvas = Pillow.fromarray(picture)
     pen, font = ImageDraw.Draw(canvas), _font(max(8, round(side / 4)))

@@ -105,7 +105,7 @@ def _is_simple(value: Fraction) -> bool:
 
 
 def _random_formula(points: Cards, typed: Tokens, rng: np.random.Generator) -> Tokens:
-    """Neighbours are joined until one part is left. The cards already typed come first, in their
+    """Neighbors are joined until one part is left. The cards already typed come first, in their
     order, or hardly any formula would begin like that."""
     first = [int(token) for token in typed if token.isdigit()]
     others = list(points)

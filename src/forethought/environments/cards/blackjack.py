@@ -79,7 +79,7 @@ class Blackjack(gymnasium.Env[Image, np.int64]):
     returns most (-0.0466) wins 42.95 %.
 
     Arguments:
-        rules: "paper", or "reference" for the public repository's behaviour: a card of
+        rules: "paper", or "reference" for the public repository's behavior: a card of
             ten points is always J, Q or K, the player's fifth card is not seen, and
             `natural` does nothing.
         image_size: side of the picture, 48 to 1024 pixels.

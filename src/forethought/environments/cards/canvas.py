@@ -1,38 +1,38 @@
-"""Colours, and the few strokes that every picture of the card games is made of."""
+"""Colors, and the few strokes that every picture of the card games is made of."""
 
 import numpy as np
 
 from forethought.environments.cards.font import Mask
 from forethought.types import Image
 
-Colour = tuple[int, int, int]
+Color = tuple[int, int, int]
 """Red, green, blue, 0 to 255 each."""
 
-PAPER: Colour = (250, 247, 238)
+PAPER: Color = (250, 247, 238)
 """The ground of every game, and of its cards: one brightness that a model can call nothing."""
-INK: Colour = (38, 42, 51)
-RED: Colour = (200, 36, 48)
-BLUE: Colour = (22, 84, 178)
-SHADE: Colour = (236, 233, 224)
-EDGE: Colour = (104, 112, 120)
-BACK: Colour = (58, 66, 140)
-BACK_PATTERN: Colour = (150, 160, 222)
+INK: Color = (38, 42, 51)
+RED: Color = (200, 36, 48)
+BLUE: Color = (22, 84, 178)
+SHADE: Color = (236, 233, 224)
+EDGE: Color = (104, 112, 120)
+BACK: Color = (58, 66, 140)
+BACK_PATTERN: Color = (150, 160, 222)
 
 MIN_SIZE, MAX_SIZE = 48, 1024
 """Side of a picture, pixels."""
 
 
-def blank(height: int, width: int, colour: Colour) -> Image:
-    """A picture of one colour, uint8 [height, width, 3]."""
+def blank(height: int, width: int, color: Color) -> Image:
+    """A picture of one color, uint8 [height, width, 3]."""
     canvas = np.empty((height, width, 3), dtype=np.uint8)
-    canvas[:] = colour
+    canvas[:] = color
     return canvas
 
 
-def stamp(canvas: Image, mask: Mask, x: int, y: int, colour: Colour) -> None:
-    """Colours the pixels of `mask`, its top left corner at column `x`, row `y`."""
+def stamp(canvas: Image, mask: Mask, x: int, y: int, color: Color) -> None:
+    """Colors the pixels of `mask`, its top left corner at column `x`, row `y`."""
     height, width = mask.shape
-    canvas[y : y + height, x : x + width][mask] = colour
+    canvas[y : y + height, x : x + width][mask] = color
 
 
 def freeze(canvas: Image) -> Image:

@@ -85,7 +85,7 @@ class EZPoints(gymnasium.Env[FormulaObservation, np.int64]):
     Ceiling: 100 %, by solving every pair that can be dealt.
 
     Arguments:
-        rules: "paper", or "reference" for the public repository's behaviour: an illegal
+        rules: "paper", or "reference" for the public repository's behavior: an illegal
             number appends a blank; the formula is worth what Python makes of its text
             ("5++7" is 12); the 7th step costs 1, does nothing, and truncates.
         image_size: side of the picture, 48 to 1024 pixels.

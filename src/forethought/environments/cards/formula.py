@@ -125,11 +125,11 @@ def evaluate_tokens(tokens: Iterable[str]) -> Fraction | FormulaFailure:
 
 def evaluate(text: str | bytes) -> Fraction | FormulaFailure:
     """The value of a formula given as text, whatever the text."""
-    tokens = tokenise(text)
+    tokens = tokenize(text)
     return tokens if isinstance(tokens, FormulaFailure) else evaluate_tokens(tokens)
 
 
-def tokenise(text: str | bytes) -> tuple[str, ...] | FormulaFailure:
+def tokenize(text: str | bytes) -> tuple[str, ...] | FormulaFailure:
     """Splits a text into numbers (as many digits as follow each other) and signs."""
     if len(text) > MAX_CHARACTERS:
         return FormulaFailure.TOO_LONG

@@ -134,7 +134,7 @@ class FormulaGame:
         return left
 
     def legal_actions(self) -> tuple[str, ...]:
-        """All that is not penalised: unused numbers, every operator, "=" (RL4VLM, B.1.2)."""
+        """All that is not penalized: unused numbers, every operator, "=" (RL4VLM, B.1.2)."""
         if self.episode.is_over:
             return ()
         unused = self.unused_numbers()

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from fractions import Fraction
 
-from forethought.environments.cards.formula import FormulaFailure, evaluate_tokens, tokenise
+from forethought.environments.cards.formula import FormulaFailure, evaluate_tokens, tokenize
 from forethought.environments.cards.formula_game import FormulaGame
 from forethought.environments.responses import concluded, last_match, read_field
 from forethought.types import Claim, ThoughtFacts
@@ -74,7 +74,7 @@ def _ending(thoughts: str, game: FormulaGame) -> Claim:
 
 def _worth(formula: str, game: FormulaGame) -> str:
     """ "=12", or why the formula is none that the game could end with."""
-    tokens = tokenise(formula)
+    tokens = tokenize(formula)
     if isinstance(tokens, FormulaFailure):
         return f" is no formula ({tokens})"
     if not formula.startswith(game.text):

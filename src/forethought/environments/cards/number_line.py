@@ -102,12 +102,12 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
     Ceiling: 100 %. With `rules="reference"` 4 deals in 36 cannot be won (below).
 
     Arguments:
-        rules: "paper"; "reference" for the behaviour of the public repository
+        rules: "paper"; "reference" for the behavior of the public repository
             (RL4VLM/RL4VLM) from its first commit, 202229a of 2024-05-15, until 2024-06-26:
             the two numbers are drawn independently. Where they are equal the episode goes
             on; pushing against the wall then counts as reaching the target. After the first
             step the target becomes (target + 1) mod max_position, though the image shows
-            the old one for one step more. "reference_2d947f4" for its behaviour since the
+            the old one for one step more. "reference_2d947f4" for its behavior since the
             commit 2d947f4 of 2024-06-26: where the numbers drawn are equal, the target
             becomes (target + 1) mod max_position before the episode begins.
         image_size: side of the picture, 48 to 1024 pixels.

@@ -7,7 +7,7 @@ from forethought.environments.cards.canvas import (
     INK,
     PAPER,
     RED,
-    Colour,
+    Color,
     blank,
     freeze,
     stamp,
@@ -48,14 +48,14 @@ def number_line_picture(size: int, target: int, current: int, widest: int) -> Im
     gap = (size - label_width - number_mask(widest, number_scale).shape[1]) // 3
     number_left = gap + label_width + gap
     canvas = blank(size, size, PAPER)
-    lines: tuple[tuple[str, int, Colour, float], ...] = (
+    lines: tuple[tuple[str, int, Color, float], ...] = (
         ("Target:", target, BLUE, 0.28),
         ("Current:", current, RED, 0.72),
     )
-    for label, number, colour, middle in lines:
+    for label, number, color, middle in lines:
         row = round(middle * size)
         top = row - label_scale * TEXT_CAPITAL_HEIGHT // 2
         stamp(canvas, text_mask(label, label_scale), gap, top, INK)
         top = row - number_scale * RANK_HEIGHT // 2
-        stamp(canvas, number_mask(number, number_scale), number_left, top, colour)
+        stamp(canvas, number_mask(number, number_scale), number_left, top, color)
     return freeze(canvas)

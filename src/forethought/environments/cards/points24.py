@@ -132,7 +132,7 @@ class Points24(gymnasium.Env[FormulaObservation, np.int64]):
     formulas pay.
 
     Arguments:
-        rules: "paper", or "reference" for the public repository's behaviour: an illegal
+        rules: "paper", or "reference" for the public repository's behavior: an illegal
             number appends a blank; the formula is worth what Python makes of its text
             (powers, rounded quotients, digits side by side, floats that must be equal
             to 24); the 22nd step costs 1, does nothing, and truncates.

@@ -64,12 +64,12 @@ def card_tile(card: Card, width: int, height: int) -> Image:
     across = width - 2 * border - 2 * pad
     down = height - 2 * border - 3 * pad
     scale = max(1, min(across // RANK_WIDTH, down // (RANK_HEIGHT + PIP_SIDE)))
-    colour = RED if SUIT_NAMES[card.suit] in ("hearts", "diamonds") else INK
-    stamp(tile, rank_mask(card.name, scale), border + pad, border + pad, colour)
+    color = RED if SUIT_NAMES[card.suit] in ("hearts", "diamonds") else INK
+    stamp(tile, rank_mask(card.name, scale), border + pad, border + pad, color)
     if (RANK_HEIGHT + PIP_SIDE) * scale < height - 2 * border - 2 * pad:
         corner = border + pad + PIP_SIDE * scale
         pip = scaled(PIPS[SUIT_NAMES[card.suit]], scale)
-        stamp(tile, pip, width - corner, height - corner, colour)
+        stamp(tile, pip, width - corner, height - corner, color)
     return freeze(tile)
 
 

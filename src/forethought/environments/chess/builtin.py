@@ -1,4 +1,4 @@
-"""A small player of our own, for machines without Stockfish: weaker, and labelled so."""
+"""A small player of our own, for machines without Stockfish: weaker, and labeled so."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ _VALUES = (0, 100, 320, 330, 500, 900, 0)
 _SPREAD = 30
 """Centipawns that are added at random to the opponent's first moves, at most."""
 
-_CENTRE = (0, 1, 2, 3, 3, 2, 1, 0)
+_CENTER = (0, 1, 2, 3, 3, 2, 1, 0)
 """How near a file or a rank is to the middle."""
 
 
@@ -29,14 +29,14 @@ def _square_values() -> tuple[tuple[int, ...], ...]:
         table: list[int] = []
         for square in range(64):
             file, rank = square % 8, square // 8
-            centre = _CENTRE[file] + _CENTRE[rank]
+            center = _CENTER[file] + _CENTER[rank]
             bonus = {
-                chess.PAWN: 8 * (rank - 1) + 2 * centre,
-                chess.KNIGHT: 8 * centre - 20,
-                chess.BISHOP: 4 * centre - 8,
-                chess.ROOK: 15 if rank == 6 else 2 * _CENTRE[file],
-                chess.QUEEN: 2 * centre,
-                chess.KING: -6 * centre - 10 * min(rank, 3),
+                chess.PAWN: 8 * (rank - 1) + 2 * center,
+                chess.KNIGHT: 8 * center - 20,
+                chess.BISHOP: 4 * center - 8,
+                chess.ROOK: 15 if rank == 6 else 2 * _CENTER[file],
+                chess.QUEEN: 2 * center,
+                chess.KING: -6 * center - 10 * min(rank, 3),
             }[piece]
             table.append(_VALUES[piece] + bonus)
         tables.append(tuple(table))
@@ -44,35 +44,35 @@ def _square_values() -> tuple[tuple[int, ...], ...]:
 
 
 _TABLES = _square_values()
-_EDGE = tuple(-25 * (_CENTRE[square % 8] + _CENTRE[square // 8]) for square in range(64))
+_EDGE = tuple(-25 * (_CENTER[square % 8] + _CENTER[square // 8]) for square in range(64))
 """How far a lone king has been driven to the edge: -150 in the middle, 0 in a corner."""
 
 
 def evaluate(board: chess.Board) -> int:
     """Material and squares, in centipawns, for the side to move."""
     totals = [0, 0]
-    for colour in (chess.WHITE, chess.BLACK):
+    for color in (chess.WHITE, chess.BLACK):
         for piece in range(chess.PAWN, chess.KING + 1):
-            for square in board.pieces(piece, colour):
-                totals[colour] += _worth(piece, square, colour)
+            for square in board.pieces(piece, color):
+                totals[color] += _worth(piece, square, color)
     return totals[board.turn] - totals[not board.turn]
 
 
-def _worth(piece: chess.PieceType, square: chess.Square, colour: chess.Color) -> int:
-    return _TABLES[piece][square if colour else square ^ 56]
+def _worth(piece: chess.PieceType, square: chess.Square, color: chess.Color) -> int:
+    return _TABLES[piece][square if color else square ^ 56]
 
 
 def _gain(board: chess.Board, move: chess.Move) -> int:
     """What a move adds to the mover's side of `evaluate`; a castling rook is left out."""
     piece = board.piece_type_at(move.from_square)
     assert piece is not None
-    to, colour = move.to_square, board.turn
-    gain = _worth(move.promotion or piece, to, colour) - _worth(piece, move.from_square, colour)
+    to, color = move.to_square, board.turn
+    gain = _worth(move.promotion or piece, to, color) - _worth(piece, move.from_square, color)
     taken = board.piece_type_at(to)
     if taken is not None:
-        return gain + _worth(taken, to, not colour)
+        return gain + _worth(taken, to, not color)
     if piece == chess.PAWN and to == board.ep_square:
-        return gain + _worth(chess.PAWN, to + (-8 if colour else 8), not colour)
+        return gain + _worth(chess.PAWN, to + (-8 if color else 8), not color)
     return gain
 
 
@@ -80,9 +80,9 @@ def _hunt(board: chess.Board) -> int:
     """For the side to move: a king that is alone is driven to the edge, the other king
     comes near. So the side that is ahead finds a mate that it cannot see yet."""
     total = 0
-    for colour, sign in ((board.turn, -1), (not board.turn, 1)):
-        king, other = board.king(colour), board.king(not colour)
-        if board.occupied_co[colour].bit_count() == 1 and king is not None and other is not None:
+    for color, sign in ((board.turn, -1), (not board.turn, 1)):
+        king, other = board.king(color), board.king(not color)
+        if board.occupied_co[color].bit_count() == 1 and king is not None and other is not None:
             apart = abs(king % 8 - other % 8) + abs(king // 8 - other // 8)
             total += sign * (_EDGE[king] - 8 * apart)
     return total

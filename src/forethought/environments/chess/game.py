@@ -63,7 +63,7 @@ class Chess(gymnasium.Env[str, str]):
     Rewards: +1 for the move that checkmates, -1 for an illegal move or a text that is no
     move, 0 otherwise: a draw and a loss are worth 0 alike.
 
-    Start: the initial position; with `colour="black"` after the opponent's first move.
+    Start: the initial position; with `color="black"` after the opponent's first move.
 
     End: terminated by checkmate, stalemate, insufficient material, the fifth repetition,
     75 moves without capture or pawn move, and with the last illegal move that is allowed;
@@ -79,7 +79,7 @@ class Chess(gymnasium.Env[str, str]):
             machines without an engine. Results name it in the task type.
         stockfish: name or path of the engine's program. The strengths above are those of
             version 15.1.
-        colour: of the agent, "white" or "black".
+        color: of the agent, "white" or "black".
         notation: "uci" or "san", of answers and of legal moves.
         board: "fen", "squares", a word for each square, or "pieces", a word for each piece.
         legal_moves: whether the observation lists them as its admissible actions.
@@ -99,7 +99,7 @@ class Chess(gymnasium.Env[str, str]):
         self,
         opponent: Literal["stockfish", "builtin"] = "stockfish",
         stockfish: str = PROGRAM,
-        colour: Literal["white", "black"] = "white",
+        color: Literal["white", "black"] = "white",
         notation: Notation = "uci",
         board: Board = "fen",
         legal_moves: bool = False,
@@ -109,7 +109,7 @@ class Chess(gymnasium.Env[str, str]):
         render_mode: Literal["ansi"] | None = None,
     ) -> None:
         _require_one_of(("stockfish", "builtin"), "opponent", opponent)
-        _require_one_of(("white", "black"), "colour", colour)
+        _require_one_of(("white", "black"), "color", color)
         _require_one_of(get_args(Notation), "notation", notation)
         _require_one_of(get_args(Board), "board", board)
         require_option(is_flag(legal_moves), "legal_moves", legal_moves, "True or False")
@@ -128,7 +128,7 @@ class Chess(gymnasium.Env[str, str]):
             else Stockfish(require_uci(require_stockfish(stockfish)), OPPONENT, EXPERT)
         )
         self._kind = opponent
-        self._agent = chess.WHITE if colour == "white" else chess.BLACK
+        self._agent = chess.WHITE if color == "white" else chess.BLACK
         self._notation: Notation = notation
         self._style: Board = board
         self._lists_moves = legal_moves
@@ -173,7 +173,7 @@ class Chess(gymnasium.Env[str, str]):
         move = read_move(action, self._board, self._notation)
         reward = 0.0
         if move is None:
-            move, is_lost = self._penalise(action)
+            move, is_lost = self._penalize(action)
             reward = PENALTY
             if move is None:
                 self._is_over = is_lost
@@ -188,7 +188,7 @@ class Chess(gymnasium.Env[str, str]):
             raise RuntimeError("the game is over — restart it with a seed before asking")
         found = self._opponent.advise(self._board)
         action = write_move(found.move, self._board, self._notation)
-        thought = f"{self._judgement(found)}, so I choose {action}"
+        thought = f"{self._judgment(found)}, so I choose {action}"
         return Advice(action, (("thoughts", json.dumps(thought)),))
 
     def success(self) -> bool:
@@ -281,7 +281,7 @@ class Chess(gymnasium.Env[str, str]):
         self._is_over = terminated or truncated
         return Transition(reward + float(self.success()), terminated, truncated)
 
-    def _penalise(self, action: str) -> tuple[chess.Move | None, bool]:
+    def _penalize(self, action: str) -> tuple[chess.Move | None, bool]:
         """What is played in the place of an illegal move, if anything, and whether the game
         is lost by it."""
         self._illegal += 1
@@ -327,7 +327,7 @@ class Chess(gymnasium.Env[str, str]):
         tried = " ".join(self._tried)
         return f"{board.fen()} seen {seen} illegal {self._illegal} {tried}".rstrip()
 
-    def _judgement(self, found: Recommendation) -> str:
+    def _judgment(self, found: Recommendation) -> str:
         """What the expert thinks of the position, in words."""
         if found.mate_in is not None:
             return f"I mate in {found.mate_in}"

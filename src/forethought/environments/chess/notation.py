@@ -53,7 +53,7 @@ def write_position(board: chess.Board, style: Board) -> str:
     if style == "fen":
         return fen
     if style == "pieces":
-        lines = [_pieces(board, colour) for colour in (chess.WHITE, chess.BLACK)]
+        lines = [_pieces(board, color) for color in (chess.WHITE, chess.BLACK)]
     else:
         lines = [_rank(board, rank) for rank in range(7, -1, -1)]
     return "\n".join((*lines, fen.partition(" ")[2]))
@@ -66,9 +66,9 @@ def _rank(board: chess.Board, rank: int) -> str:
     )
 
 
-def _pieces(board: chess.Board, colour: chess.Color) -> str:
+def _pieces(board: chess.Board, color: chess.Color) -> str:
     return " ".join(
-        chess.Piece(kind, colour).symbol() + chess.square_name(square)
+        chess.Piece(kind, color).symbol() + chess.square_name(square)
         for kind in range(chess.KING, chess.PAWN - 1, -1)
-        for square in board.pieces(kind, colour)
+        for square in board.pieces(kind, color)
     )

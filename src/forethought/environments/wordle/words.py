@@ -1,4 +1,4 @@
-"""The word lists. Their source and licence stand in `words_licence.txt`."""
+"""The word lists. Their source and license stand in `words_license.txt`."""
 
 from functools import cache
 from importlib.resources import files

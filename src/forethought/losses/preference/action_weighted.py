@@ -14,7 +14,7 @@ from forethought.losses.preference.answers import (
 )
 
 WeightGradient = Literal["detached", "full"]
-WeightNormalisation = Literal["sequence", "geometric_mean"]
+WeightNormalization = Literal["sequence", "geometric_mean"]
 WeightedReference = Literal["thoughts", "thoughts_and_action"]
 
 
@@ -24,7 +24,7 @@ def action_weighted_loss(
     losers: Answers,
     beta: float,
     weight_gradient: WeightGradient = "detached",
-    weight_normalisation: WeightNormalisation = "sequence",
+    weight_normalization: WeightNormalization = "sequence",
     reference: WeightedReference = "thoughts",
 ) -> PreferenceLoss:
     """DPO on thoughts, each answer's log-ratio weighted by p(a|T).
@@ -35,7 +35,7 @@ def action_weighted_loss(
     InteractiveCOT, Eq. 6. The action itself is trained through its weight alone, if at all:
 
     - weight_gradient: `detached` takes p as a number, as Eq. 4 does; `full` trains it too.
-    - weight_normalisation: p is the probability of the action's whole token sequence, or the
+    - weight_normalization: p is the probability of the action's whole token sequence, or the
       geometric mean over its tokens, p^(1/n), which long actions do not make small.
     - reference: Eq. 6 sets thoughts against thoughts; Eq. 8 subtracts log π_ref(a, T|x),
       which shifts r(T) by the constant -log π_ref(a|x, T).
@@ -63,7 +63,7 @@ def action_weighted_loss(
         weights_P = action_probabilities(
             logprobs_P=side.action_P,
             tokens_P=side.action_tokens_P,
-            normalisation=weight_normalisation,
+            normalization=weight_normalization,
         )
         if weight_gradient == "detached":
             weights_P = weights_P.detach()
@@ -73,18 +73,18 @@ def action_weighted_loss(
 
 
 def action_probabilities(
-    *, logprobs_P: Tensor, tokens_P: Tensor, normalisation: WeightNormalisation
+    *, logprobs_P: Tensor, tokens_P: Tensor, normalization: WeightNormalization
 ) -> Tensor:
     """p(a|T): of the whole action, or the geometric mean over its tokens; 1 without tokens.
 
     Args:
         logprobs_P: log π(a|x, T), summed over tokens, nats, fp32.
         tokens_P: how many there are, int64.
-        normalisation: whether to divide by them.
+        normalization: whether to divide by them.
 
     Returns:
         [P], in (0, 1].
     """
-    if normalisation == "geometric_mean":
+    if normalization == "geometric_mean":
         logprobs_P = logprobs_P / tokens_P.clamp(min=1)
     return torch.exp(logprobs_P)

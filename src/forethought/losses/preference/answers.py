@@ -42,7 +42,7 @@ class Answers(NamedTuple):
 class PreferenceLoss(NamedTuple):
     """An objective's value, and by how much each winner is preferred."""
 
-    loss: Tensor  # scalar, mean over pairs, to minimise
+    loss: Tensor  # scalar, mean over pairs, to minimize
     margins_P: Tensor  # above 0 where the winner is preferred, in the objective's unit, no gradient
 
 

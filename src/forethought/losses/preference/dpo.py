@@ -11,7 +11,7 @@ from forethought.losses.preference.answers import (
 
 
 def dpo_loss(*, winners: Answers, losers: Answers, beta: float) -> PreferenceLoss:
-    """Direct preference optimisation, step by step.
+    """Direct preference optimization, step by step.
 
         L = -mean log σ(β r(y⁺) - β r(y⁻)),   r(y) = log π_θ(y|x) - log π_ref(y|x)
 

@@ -9,7 +9,7 @@ from forethought.losses.preference.answers import (
 
 
 def ipo_loss(*, winners: Answers, losers: Answers, beta: float) -> PreferenceLoss:
-    """Identity preference optimisation.
+    """Identity preference optimization.
 
         L = mean (r(y⁺) - r(y⁻) - 1 / (2β))²
 

@@ -16,7 +16,7 @@ def kto_loss(
     desirable_weight: float = 1.0,
     undesirable_weight: float = 1.0,
 ) -> Tensor:
-    """Kahneman-Tversky optimisation: gains and losses against a reference point.
+    """Kahneman-Tversky optimization: gains and losses against a reference point.
 
         L = mean (λ - v),   v = λ_D σ(β (r(y) - z))   where y is desirable,
                             v = λ_U σ(β (z - r(y)))   where it is not

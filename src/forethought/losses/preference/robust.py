@@ -22,7 +22,7 @@ def robust_dpo_loss(
     without end once h is large: dL/dh tends to -ε / (1 - 2ε).
 
     Args:
-        winners: y⁺ of each pair, as labelled.
+        winners: y⁺ of each pair, as labeled.
         losers: y⁻ of each pair, in the same order.
         beta: β > 0, per nat.
         label_noise: ε in [0, 0.5), the share of pairs whose label is flipped.
@@ -38,6 +38,6 @@ def robust_dpo_loss(
     if not 0 <= label_noise < 0.5:
         raise ValueError(f"label_noise: expected 0 up to 0.5, got {label_noise}")
     margins_P = beta * (winners.log_ratios - losers.log_ratios)
-    as_labelled_P, flipped_P = -logsigmoid(margins_P), -logsigmoid(-margins_P)
-    losses_P = ((1 - label_noise) * as_labelled_P - label_noise * flipped_P) / (1 - 2 * label_noise)
+    as_labeled_P, flipped_P = -logsigmoid(margins_P), -logsigmoid(-margins_P)
+    losses_P = ((1 - label_noise) * as_labeled_P - label_noise * flipped_P) / (1 - 2 * label_noise)
     return PreferenceLoss(losses_P.mean(), margins_P.detach())

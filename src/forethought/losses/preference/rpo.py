@@ -7,7 +7,7 @@ from forethought.losses.preference.dpo import dpo_loss
 def rpo_loss(
     *, winners: Answers, losers: Answers, beta: float, nll_weight: float
 ) -> PreferenceLoss:
-    """Regularised preference optimisation.
+    """Regularized preference optimization.
 
         L = DPO + α mean(-log π_θ(y⁺|x))
 

@@ -13,7 +13,7 @@ from forethought.losses.preference.answers import (
 def simpo_loss(
     *, winners: Answers, losers: Answers, beta: float, target_margin: float
 ) -> PreferenceLoss:
-    """Simple preference optimisation.
+    """Simple preference optimization.
 
         L = -mean log σ(β log π_θ(y⁺|x) / |y⁺| - β log π_θ(y⁻|x) / |y⁻| - γ)
 

@@ -311,7 +311,7 @@
     if (step.action !== "") shown.push(element("code", {}, visible(step.action)));
     const badge = (text) => element("span", { class: "badge is-failure" }, text);
     if (!step.is_valid) shown.push(badge(`invalid: ${FAILURES[step.failure] || "unknown reason"}`));
-    if (step.was_randomised) shown.push(badge("drawn at random instead"));
+    if (step.was_randomized) shown.push(badge("drawn at random instead"));
     byId("action").replaceChildren(...shown);
   }
 

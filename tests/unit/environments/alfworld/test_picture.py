@@ -84,8 +84,8 @@ def test_sizes(size: int) -> None:
 
 
 def test_labels_are_an_addition() -> None:
-    plain, labelled = (draw_scene(300, KITCHEN, labels=labels) for labels in (False, True))
-    assert not np.array_equal(plain, labelled)
+    plain, labeled = (draw_scene(300, KITCHEN, labels=labels) for labels in (False, True))
+    assert not np.array_equal(plain, labeled)
 
 
 def test_every_class_has_an_icon_of_its_own() -> None:

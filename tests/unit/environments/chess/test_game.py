@@ -97,7 +97,7 @@ def test_black_may_win(monkeypatch: pytest.MonkeyPatch) -> None:
         return chess.Move.from_uci(("f2f3", "g2g4")[board.ply() // 2])
 
     monkeypatch.setattr(Script, "reply", reply)
-    fool = world(monkeypatch, colour="black")
+    fool = world(monkeypatch, color="black")
     assert fool.observation().text == chess.Board(START).fen().replace(
         "PPPPPPPP/RNBQKBNR w", "PPPPP1PP/RNBQKBNR b"
     ).replace("/8/PPPPP1PP", "/5P2/PPPPP1PP")
@@ -326,7 +326,7 @@ def test_the_expert_says_why(
     ("name", "value"),
     [
         ("opponent", "gnuchess"),
-        ("colour", "red"),
+        ("color", "red"),
         ("notation", "iccf"),
         ("board", "picture"),
         ("legal_moves", 1),

@@ -86,7 +86,7 @@ ROWS = [
         id="apw: full, sequence, thoughts",
     ),
     pytest.param(
-        partial(action_weighted_loss, beta=1.0, weight_normalisation="geometric_mean"),
+        partial(action_weighted_loss, beta=1.0, weight_normalization="geometric_mean"),
         (
             -log(sigmoid(APW_MEAN)),
             APW_MEAN,
@@ -100,7 +100,7 @@ ROWS = [
             action_weighted_loss,
             beta=1.0,
             weight_gradient="full",
-            weight_normalisation="geometric_mean",
+            weight_normalization="geometric_mean",
         ),
         (
             -log(sigmoid(APW_MEAN)),
@@ -219,16 +219,16 @@ def test_equation_5_with_the_right_sign() -> None:
 
 
 @pytest.mark.parametrize("reference", ["thoughts", "thoughts_and_action"])
-@pytest.mark.parametrize("normalisation", ["sequence", "geometric_mean"])
+@pytest.mark.parametrize("normalization", ["sequence", "geometric_mean"])
 @pytest.mark.parametrize("gradient", ["detached", "full"])
-def test_certain_actions_make_apw_dpo(gradient: str, normalisation: str, reference: str) -> None:
+def test_certain_actions_make_apw_dpo(gradient: str, normalization: str, reference: str) -> None:
     winners, losers = answers(CERTAIN_WINNER), answers(CERTAIN_LOSER)
     weighted = action_weighted_loss(
         winners=winners,
         losers=losers,
         beta=0.7,
         weight_gradient=gradient,  # pyright: ignore[reportArgumentType]
-        weight_normalisation=normalisation,  # pyright: ignore[reportArgumentType]
+        weight_normalization=normalization,  # pyright: ignore[reportArgumentType]
         reference=reference,  # pyright: ignore[reportArgumentType]
     )
     plain = dpo_loss(winners=winners, losers=losers, beta=0.7)
@@ -270,7 +270,7 @@ def test_an_answer_without_an_action_is_certain() -> None:
         winners=winners,
         losers=answers(LOSER, LOSER),
         beta=1.0,
-        weight_normalisation="geometric_mean",
+        weight_normalization="geometric_mean",
     )
     assert weighted.margins_P[1].item() == pytest.approx(log(2) + 0.5 * log(2))
 

@@ -4,10 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forethought.targets.checks import FloatArray
-from forethought.targets.normalise import normalise_advantages
+from forethought.targets.normalize import normalize_advantages
 
 
-def batch_normalised_advantages(
+def batch_normalized_advantages(
     *, returns_N: FloatArray, steps_N: FloatArray
 ) -> NDArray[np.float64]:
     """How many standard deviations each episode lies above the mean of the batch.
@@ -31,4 +31,4 @@ def batch_normalised_advantages(
         ValueError: a wrong shape or dtype, a number that is not finite, or lengths
             that are negative or all 0.
     """
-    return normalise_advantages(returns_N, weights_N=steps_N)
+    return normalize_advantages(returns_N, weights_N=steps_N)

@@ -7,7 +7,7 @@ RULES = Option(
     "rules",
     "paper",
     "paper or reference",
-    "the paper's rules, or the behaviour of its public repository, mistakes included",
+    "the paper's rules, or the behavior of its public repository, mistakes included",
 )
 EXPERT = Option(
     "expert",
@@ -31,7 +31,7 @@ NUMBER_LINE = EnvironmentSpec(
             "rules",
             "paper",
             "paper, reference or reference_2d947f4",
-            "the paper's rules, or the behaviour of its public repository before 2024-06-26 "
+            "the paper's rules, or the behavior of its public repository before 2024-06-26 "
             "(which may start on the target), or since the commit 2d947f4 of that day",
         ),
         IMAGE_SIZE,
@@ -142,7 +142,7 @@ CHESS = EnvironmentSpec(
     options=(
         Option("opponent", "stockfish", "stockfish or builtin", "builtin needs no engine, is weak"),
         Option("stockfish", "stockfish", "a name or a path", "the engine's program"),
-        Option("colour", "white", "white or black", "the agent's"),
+        Option("color", "white", "white or black", "the agent's"),
         Option("notation", "uci", "uci or san", "of moves"),
         Option(
             "board", "fen", "fen, squares or pieces", "one line, a word for each square or piece"

@@ -12,7 +12,7 @@ from tokenizers import decoders as tokenizer_decoders
 from tokenizers import models as tokenizer_models
 from transformers import PreTrainedTokenizerFast
 
-from forethought.models.detokenize import DetokenisedText, detokenise
+from forethought.models.detokenize import DetokenizedText, detokenize
 from forethought.models.tiny import SPECIAL_TOKENS, train_tokenizer
 
 WORDS = 'move the current number to target answer "thoughts": "action": é ☃ 中 0 1 2 3 + - so'
@@ -57,11 +57,11 @@ def decode(tokenizer: PreTrainedTokenizerFast, ids: Sequence[int]) -> str:
     return text
 
 
-def read(tokenizer: PreTrainedTokenizerFast, ids: Sequence[int]) -> DetokenisedText:
-    return detokenise(ids, lambda window: decode(tokenizer, window))
+def read(tokenizer: PreTrainedTokenizerFast, ids: Sequence[int]) -> DetokenizedText:
+    return detokenize(ids, lambda window: decode(tokenizer, window))
 
 
-def pieces_of(read_text: DetokenisedText) -> list[str]:
+def pieces_of(read_text: DetokenizedText) -> list[str]:
     text, starts = read_text
     return [text[a:b] for a, b in pairwise((*starts, len(text)))]
 
@@ -105,7 +105,7 @@ def test_a_torn_character_starts_where_its_first_token_does() -> None:
     text, starts = read(tokenizer, ids)
     card = text.index("🂡")
     assert starts.count(card) == 4
-    assert pieces_of(DetokenisedText(text, starts))[-1] == "!"
+    assert pieces_of(DetokenizedText(text, starts))[-1] == "!"
 
 
 def test_cut_within_a_character() -> None:
@@ -113,7 +113,7 @@ def test_cut_within_a_character() -> None:
     ids = tokenizer.encode("so 🂡", add_special_tokens=False)[:-1]
     text, starts = read(tokenizer, ids)
     assert text == "so \ufffd"
-    assert pieces_of(DetokenisedText(text, starts))[-1] == "\ufffd"
+    assert pieces_of(DetokenizedText(text, starts))[-1] == "\ufffd"
 
 
 def test_a_first_word_loses_its_space_and_later_ones_keep_it() -> None:
@@ -144,7 +144,7 @@ def test_bytes_that_are_no_character() -> None:
 
 
 def test_no_tokens() -> None:
-    assert detokenise((), lambda ids: "") == DetokenisedText("", ())
+    assert detokenize((), lambda ids: "") == DetokenizedText("", ())
 
 
 @for_each_tokenizer
@@ -164,5 +164,5 @@ def test_decoding_is_linear_in_the_length(make: object) -> None:
     else:
         card = [f"<0x{byte:02X}>" for byte in "🂡".encode()]
         ids = tokenizer.convert_tokens_to_ids(["▁move", "▁so", *card] * 100)
-    detokenise(ids, count)
+    detokenize(ids, count)
     assert handed <= 6 * len(ids)

@@ -10,7 +10,7 @@ EPSILON = 1e-8
 noise of the arithmetic and stay small instead of being blown up to 1."""
 
 
-def normalise_advantages(
+def normalize_advantages(
     advantages_N: FloatArray, *, weights_N: FloatArray | None = None
 ) -> NDArray[np.float64]:
     """Mean 0 and standard deviation 1, over the whole batch and never per micro-batch.

@@ -1,4 +1,4 @@
-"""Normalised advantages by hand, where they degenerate, and what holds for any batch."""
+"""Normalized advantages by hand, where they degenerate, and what holds for any batch."""
 
 from math import sqrt
 
@@ -8,11 +8,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from forethought.targets.normalise import EPSILON, normalise_advantages
+from forethought.targets.normalize import EPSILON, normalize_advantages
 
 
 @pytest.mark.parametrize(
-    ("advantages", "weights", "normalised"),
+    ("advantages", "weights", "normalized"),
     [
         # mean 2, squared deviations 1 and 1: std 1 (the population's, not the sample's √2)
         pytest.param([1.0, 3.0], None, [-1.0, 1.0], id="two of them"),
@@ -27,13 +27,13 @@ from forethought.targets.normalise import EPSILON, normalise_advantages
     ],
 )
 def test_by_hand(
-    advantages: list[float], weights: list[float] | None, normalised: list[float]
+    advantages: list[float], weights: list[float] | None, normalized: list[float]
 ) -> None:
-    result = normalise_advantages(
+    result = normalize_advantages(
         np.array(advantages), weights_N=None if weights is None else np.array(weights)
     )
     assert result.dtype == np.float64
-    assert result.tolist() == pytest.approx(normalised)
+    assert result.tolist() == pytest.approx(normalized)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_by_hand(
 def test_nothing_to_prefer_is_exactly_zero(
     advantages: list[float], weights: list[float] | None
 ) -> None:
-    result = normalise_advantages(
+    result = normalize_advantages(
         np.array(advantages), weights_N=None if weights is None else np.array(weights)
     )
     assert result.tolist() == [0.0] * len(advantages)
@@ -55,7 +55,7 @@ def test_nothing_to_prefer_is_exactly_zero(
 
 def test_noise_of_the_arithmetic_is_not_blown_up() -> None:
     """Deviations of ε/100 stay near 1/100: without ε they would become ±1."""
-    result = normalise_advantages(np.array([0.0, 2.0]) * EPSILON / 100)
+    result = normalize_advantages(np.array([0.0, 2.0]) * EPSILON / 100)
     assert result.tolist() == pytest.approx([-0.01 / 1.01, 0.01 / 1.01])
 
 
@@ -68,16 +68,16 @@ def test_noise_of_the_arithmetic_is_not_blown_up() -> None:
 def test_scale_and_shift_do_not_matter(advantages: list[float], shift: float, scale: float) -> None:
     advantages_N = np.array(advantages)
     assume(advantages_N.std() > 1e-2)
-    result = normalise_advantages(advantages_N)
+    result = normalize_advantages(advantages_N)
     assert result.mean() == pytest.approx(0.0, abs=1e-6)
     assert result.std() == pytest.approx(1.0, rel=1e-5)
-    again = normalise_advantages(scale * advantages_N + shift)
+    again = normalize_advantages(scale * advantages_N + shift)
     assert again.tolist() == pytest.approx(result.tolist(), abs=1e-4)
 
 
 def test_whole_numbers_of_weight_are_repetitions() -> None:
-    repeated = normalise_advantages(np.array([1.0, 1.0, 1.0, 5.0, 7.0, 7.0]))
-    weighted = normalise_advantages(np.array([1.0, 5.0, 7.0]), weights_N=np.array([3.0, 1.0, 2.0]))
+    repeated = normalize_advantages(np.array([1.0, 1.0, 1.0, 5.0, 7.0, 7.0]))
+    weighted = normalize_advantages(np.array([1.0, 5.0, 7.0]), weights_N=np.array([3.0, 1.0, 2.0]))
     assert weighted.tolist() == pytest.approx(repeated[[0, 3, 4]].tolist())
 
 
@@ -97,4 +97,4 @@ def test_refused(
     advantages_N: NDArray[np.float64], weights_N: NDArray[np.float64] | None, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        normalise_advantages(advantages_N, weights_N=weights_N)
+        normalize_advantages(advantages_N, weights_N=weights_N)
