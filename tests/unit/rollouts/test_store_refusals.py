@@ -114,7 +114,7 @@ def test_another_schema_version_is_refused(tmp_path: Path, monkeypatch: pytest.M
     with monkeypatch.context() as patch:
         patch.setattr("forethought.rollouts.store.SCHEMA_VERSION", "7")
         write_shard(path, trajectories())
-    with pytest.raises(StorageError, match="got schema version 7, expected 4") as error:
+    with pytest.raises(StorageError, match="got schema version 7, expected 5") as error:
         read_shard(path)
     assert_one_line(error, path)
 
