@@ -143,7 +143,7 @@ def test_other_columns_under_our_version_are_refused(
     with monkeypatch.context() as patch:
         patch.setattr("forethought.rollouts.store.SCHEMA", pa.schema([("seed", pa.int64())]))
         write_shard(path, [])
-    with pytest.raises(StorageError, match="got other columns than schema version 4 has") as error:
+    with pytest.raises(StorageError, match="got other columns than schema version 5 has") as error:
         read_shard(path)
     assert_one_line(error, path)
 
