@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from forethought.configs.acting import ActingConfig
-from forethought.environments.contract import Advice
+from forethought.environments.contract import ExpertAction
 from forethought.environments.transcript import read_transcript
 from forethought.environments.wordle.guessing import Candidates, all_candidates, consistent
 from forethought.environments.wordle.marks import SIGNS, code
@@ -54,7 +54,7 @@ def compare(
 ) -> tuple[float, float, float]:
     """Whether the first guess has the higher number, by `NUMBERS`: 1, 0, or 0.5 for equal ones."""
     encoder, behavior = policy.behavior.encoder, policy.behavior
-    texts = [write_answer(Advice(guess, ()), "action_only") for guess in guesses]
+    texts = [write_answer(ExpertAction(guess, ()), "action_only") for guess in guesses]
     prompt = behavior.prompt(step.prompt.messages)
     examples = [Example(prompt, encoder.tokenize_answer(text)) for text in texts]
     batch = build_batch([examples], encoder)

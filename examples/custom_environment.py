@@ -11,8 +11,8 @@ import json
 import random
 
 from forethought.environments.check import check_environment
-from forethought.environments.contract import Advice, Ceiling, Transition
-from forethought.types import Measure, Observation
+from forethought.environments.contract import Ceiling, ExpertAction, Transition
+from forethought.types import Metric, Observation
 
 
 class Thermostat:
@@ -21,7 +21,7 @@ class Thermostat:
     actions = ("heat", "cool", "stop")
     ceiling = Ceiling(1.0, "exact: the room is never more than 6 degrees off")
 
-    def restart(self, seed: int) -> Observation:
+    def reset(self, seed: int) -> Observation:
         self.degrees, self.steps, self.over = random.Random(seed).randint(14, 26), 0, False
         return self.observation()
 
@@ -30,7 +30,7 @@ class Thermostat:
         key = f"{self.degrees} {self.over}"
         return Observation(text, None, None, key, "Reach 20 degrees, then stop.", "Thermostat")
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         if self.over or self.steps >= 8:
             raise RuntimeError("the episode is over")
         self.steps += 1
@@ -42,15 +42,17 @@ class Thermostat:
     def legal_actions(self) -> tuple[str, ...]:
         return () if self.over or self.steps >= 8 else self.actions
 
-    def expert(self) -> Advice:
+    def expert(self) -> ExpertAction:
         action = "stop" if self.degrees == 20 else "heat" if self.degrees < 20 else "cool"
-        return Advice(action, (("thoughts", json.dumps(f"it is {self.degrees}, so I {action}")),))
+        return ExpertAction(
+            action, (("thoughts", json.dumps(f"it is {self.degrees}, so I {action}")),)
+        )
 
     def success(self) -> bool:
         return self.over and self.degrees == 20
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (Measure("degrees_off", abs(self.degrees - 20)),)
+    def metrics(self) -> tuple[Metric, ...]:
+        return (Metric("degrees_off", abs(self.degrees - 20)),)
 
     def close(self) -> None: ...
 

@@ -37,7 +37,7 @@ END = "<|endoftext|>"
 def make_model(folder: str, world: World) -> None:
     """A text-only model of 0.1 million parameters, and a tokenizer for this world's words."""
     environment = world.factory()
-    texts = [world.prompter.messages(environment.restart(seed))[0].text for seed in range(16)]
+    texts = [world.prompter.messages(environment.reset(seed))[0].text for seed in range(16)]
     trained = ByteLevelBPETokenizer()
     trained.train_from_iterator(texts, vocab_size=400, special_tokens=[END], show_progress=False)
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained._tokenizer, eos_token=END)

@@ -93,13 +93,13 @@ for _ in range(150):
 @torch.no_grad()
 def act(seed: int) -> tuple[list[int], list[int], int, Tensor, float, float]:
     """One episode: prompt, completion, where the action starts, log-probs, value, reward."""
-    prompt, completion = encode(world.restart(seed).text or ""), []
+    prompt, completion = encode(world.reset(seed).text or ""), []
     while len(completion) < 40 and END not in completion:
         logits_V = model(torch.tensor([prompt + completion])).logits[0, -1] / TEMPERATURE
         completion.append(int(torch.multinomial(logits_V.softmax(-1), 1)))
     text = " ".join(words[i] for i in completion)
     found = re.search(r'action ": " (\w)', text)
-    reward = world.act(found.group(1) if found else "").reward
+    reward = world.step(found.group(1) if found else "").reward
     keys = [i for i, token in enumerate(completion) if words[token] == ACTION_KEY]
     action_start = keys[-1] if keys else len(completion)
     logprobs_T, value = score(prompt, completion)

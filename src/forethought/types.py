@@ -32,7 +32,7 @@ class Span(NamedTuple):
         return self.stop - self.start
 
 
-class Measure(NamedTuple):
+class Metric(NamedTuple):
     """A named number that a world reports beside reward and success."""
 
     name: str
@@ -43,9 +43,9 @@ PROGRESS = "progress"
 """The measure by which a world tells what share of its goal is met, 0 to 1."""
 
 
-def progress_in(measures: tuple[Measure, ...]) -> float | None:
-    """What a world's measures say about it, if they do."""
-    return next((value for name, value in measures if name == PROGRESS), None)
+def progress_in(metrics: tuple[Metric, ...]) -> float | None:
+    """What a world's metrics say about it, if they do."""
+    return next((value for name, value in metrics if name == PROGRESS), None)
 
 
 class ParseFailure(StrEnum):
@@ -85,8 +85,7 @@ class Observation:
     """The state as a picture, uint8 [H, W, 3], or None in a text world."""
     admissible_actions: tuple[str, ...] | None
     """The actions open in this state where the world lists them, else None:
-    then any of the world's `actions` may be tried. The tuple may know what other texts
-    mean, too (`WithMeanings`)."""
+    then any of the world's `actions` may be tried."""
     state_key: str
     """Equal exactly when the environment is in the same state."""
     goal: str
@@ -272,7 +271,7 @@ class Trajectory:
     """The critic's value of the state after the last step, where that state is not terminal."""
     success: bool
     """By the world's own definition; False while the episode is unfinished."""
-    measures: tuple[Measure, ...]
+    metrics: tuple[Metric, ...]
     """The world's further numbers at the end of the episode; empty while unfinished."""
     failure: EnvironmentFailure | None = None
 

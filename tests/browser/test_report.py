@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from forethought.reports import write_report
-from forethought.types import Measure, Trajectory
+from forethought.types import Metric, Trajectory
 from tests.browser.browser import PHONE, Visit, visit
 from tests.unit.reports.builders import (
     SFT,
@@ -36,7 +36,7 @@ def long_episode() -> Trajectory:
         for number in range(5)
     ]
     steps.append(step(TEXT, reward=1.0, last=True, message="Place 5"))
-    played = replace(episode(*steps, seed=7, success=True), measures=(Measure("progress", 1.0),))
+    played = replace(episode(*steps, seed=7, success=True), metrics=(Metric("progress", 1.0),))
     return replace(played, task_type="a_kind_of_task_with_a_very_long_name_that_has_no_blank")
 
 

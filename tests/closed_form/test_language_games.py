@@ -37,7 +37,7 @@ def test_wordles_expert_played_word_by_word() -> None:
     total, found = 0.0, set[str]()
     seed = 0
     while len(found) < 412:
-        world.restart(seed)
+        world.reset(seed)
         seed += 1
         hidden = load_words("small")[vars(world)["_hidden"]]
         if hidden not in found:
@@ -50,7 +50,7 @@ def played(world: Environment) -> float:
     """The expert's return in the present episode."""
     total, over = 0.0, False
     while not over:
-        reward, over, truncated = world.act(world.expert().action)
+        reward, over, truncated = world.step(world.expert().action)
         assert not truncated
         total += reward
     assert world.success()
@@ -82,11 +82,11 @@ def test_chance(world: str, choices: int, tries: int, worth: float, error: float
     assert float(exact) == pytest.approx(worth, abs=1e-4)
     instance, randomness, total = make_environment(world), np.random.default_rng(0), 0.0
     for seed in range(1000):
-        instance.restart(seed)
+        instance.reset(seed)
         over = False
         while not over:
             legal = instance.legal_actions()
-            reward, over, _ = instance.act(legal[int(randomness.integers(len(legal)))])
+            reward, over, _ = instance.step(legal[int(randomness.integers(len(legal)))])
             total += reward
     assert total / 1000 == pytest.approx(worth, abs=error)
 
@@ -123,11 +123,11 @@ def mean_return(name: str, skill: float, episodes: int) -> float:
     assert isinstance(world, WithDataPolicy)
     total = 0.0
     for seed in range(episodes):
-        world.restart(seed)
+        world.reset(seed)
         player = world.data_policy(skill, np.random.default_rng(seed))
         over = False
         while not over:
-            reward, over, _ = world.act(player().action)
+            reward, over, _ = world.step(player().action)
             total += reward
     return total / episodes
 
@@ -139,7 +139,7 @@ def test_twenty_questions_expert_finds_every_object() -> None:
     total, found = 0.0, set[int]()
     seed = 0
     while len(found) < 158:
-        world.restart(seed)
+        world.reset(seed)
         seed += 1
         hidden = vars(world)["_hidden"]
         if hidden not in found:

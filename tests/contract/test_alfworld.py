@@ -19,7 +19,7 @@ from forethought.environments.vector import (
     InProcessRunner,
     Replay,
     Reply,
-    Restart,
+    Reset,
     SubprocessRunner,
 )
 from forethought.rollouts.world import open_world
@@ -77,14 +77,14 @@ def test_processes_say_the_same() -> None:
     """Whatever the order of sets in a process is."""
     factory = partial(make_environment, "ALFWorld")
     here = make_environment("ALFWorld")
-    here.restart(0)
+    here.reset(0)
     with SubprocessRunner(factory, 2, workers=2) as runner:
         for slot in range(2):
-            runner.send(slot, Restart(0))
+            runner.send(slot, Reset(0))
         _two(runner)
         for _ in range(5):
             action = here.expert().action
-            here.act(action)
+            here.step(action)
             for slot in range(2):
                 runner.send(slot, Act(action))
             for reply in _two(runner):
@@ -109,10 +109,10 @@ class _Player:
         self.slot, self.seed, self.steps = slot, slot, 0
         self.actions: list[str] = []
         self.transcript: list[str] = []
-        self.asked: Restart | Act | Replay = Restart(self.seed)
+        self.asked: Reset | Act | Replay = Reset(self.seed)
         self.retries = 0
 
-    def next(self, answer: Reply | Failed) -> Restart | Act | Replay:
+    def next(self, answer: Reply | Failed) -> Reset | Act | Replay:
         """The next command, after an answer; a failure is tried again at the same place."""
         if isinstance(answer, Failed):
             self.retries += 1
@@ -127,7 +127,7 @@ class _Player:
             self.transcript += [action, answer.observation.text or "", str(answer.transition)]
             if answer.transition.terminated or answer.transition.truncated:
                 self.seed, self.actions = self.seed + SLOTS, []
-                self.asked = Restart(self.seed)
+                self.asked = Reset(self.seed)
                 return self.asked
         choice = (7 * self.steps + 3 * self.slot) % len(answer.legal_actions)
         self.asked = Act(answer.legal_actions[choice])

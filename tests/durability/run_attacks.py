@@ -31,7 +31,7 @@ from forethought.rollouts.store import read_shard, write_shard
 from forethought.runs.metrics import MetricsLog, read_metrics
 from forethought.runs.run_folder import RunFolder, write_text
 from forethought.runs.sources import model_source
-from forethought.types import Measure, Trajectory
+from forethought.types import Metric, Trajectory
 from tests.durability.comparison import assert_same_run
 from tests.durability.conftest import PPO, SFT, trained
 from tests.durability.kills import kill_and_resume, moments
@@ -202,8 +202,8 @@ def flipped_results(flips: int) -> Found:
         folder = RunFolder.create(Path(name) / "run")
         with MetricsLog.create(folder) as log:
             for step in range(50):
-                log.log(step, [Measure("loss", draw.random())])
-                log.log_timing(step, [Measure("update_s", draw.random())])
+                log.log(step, [Metric("loss", draw.random())])
+                log.log_timing(step, [Metric("update_s", draw.random())])
         write_text(folder.evaluation_path, evaluation(0.5).to_json())
         files: dict[Path, Callable[[Path], object]] = {
             folder.evaluation_path: _evaluation,

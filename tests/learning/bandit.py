@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from forethought.configs.parts import ComputeConfig, EnvironmentConfig, RolloutConfig
-from forethought.environments.contract import Advice, Environment
+from forethought.environments.contract import Environment, ExpertAction
 from forethought.prompts.answers import write_answer
 from forethought.runs.metrics import read_metrics
 from forethought.types import Observation
@@ -30,7 +30,7 @@ def half_right(environment: Environment, observation: Observation) -> str:
     if DICE.random() > 1 / 3:
         letter = DICE.choice(environment.actions)
         fields = [(name, re.sub(rf"\b{advice.action}\b", letter, v)) for name, v in advice.fields]
-        advice = Advice(letter, tuple(fields))
+        advice = ExpertAction(letter, tuple(fields))
     return write_answer(advice, "thoughts")
 
 

@@ -26,7 +26,7 @@ class Loud(Bandit):
         return replace(super().observation(), text="see \\x1b[31m")
 
 class Angry(Bandit):
-    def act(self, action):
+    def step(self, action):
         raise ValueError("\\x1b]0;owned\\x07")
 """
 

@@ -13,7 +13,7 @@ import numpy as np
 from forethought.bench.contract import BenchmarkResult, compare, side_by_side
 from forethought.environments import find_environment, is_installed, make_environment
 from forethought.environments.chess.program import find_stockfish
-from forethought.environments.vector import Act, Failed, Restart, Runner, SubprocessRunner
+from forethought.environments.vector import Act, Failed, Reset, Runner, SubprocessRunner
 
 PAIRS = 5
 SECONDS = 5.0
@@ -41,7 +41,7 @@ def _player(runner: Runner) -> Callable[[int, float], float]:
     """Plays on from where it stopped, for so many games and seconds at least."""
     random, seeds = np.random.default_rng(0), count()
     for slot in range(runner.slots):
-        runner.send(slot, Restart(next(seeds)))
+        runner.send(slot, Reset(next(seeds)))
 
     def play(games: int, seconds: float) -> float:
         ended, started = 0, perf_counter()
@@ -54,7 +54,7 @@ def _player(runner: Runner) -> Callable[[int, float], float]:
                     runner.send(reply.slot, Act(reply.legal_actions[drawn]))
                 else:
                     ended += 1
-                    runner.send(reply.slot, Restart(next(seeds)))
+                    runner.send(reply.slot, Reset(next(seeds)))
         return ended / elapsed
 
     return play

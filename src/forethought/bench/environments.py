@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from forethought.bench.contract import BenchmarkResult, Pair, compare, side_by_side
 from forethought.environments import find_environment, make_environment
-from forethought.environments.vector import Act, Failed, InProcessRunner, Restart
+from forethought.environments.vector import Act, Failed, InProcessRunner, Reset
 
 GAMES = ("NumberLine", "EZPoints", "Points24", "Blackjack")
 IMAGE_SIZES = (64, 300)
@@ -70,7 +70,7 @@ def _our_round(runner: InProcessRunner) -> Round:
     actions = runner.actions
     assert actions is not None
     for slot in range(runner.slots):
-        runner.send(slot, Restart(next(seeds)))
+        runner.send(slot, Reset(next(seeds)))
     runner.receive()
 
     def play() -> int:
@@ -83,7 +83,7 @@ def _our_round(runner: InProcessRunner) -> Round:
                 raise RuntimeError(reply.message)
             assert reply.transition is not None
             if reply.transition.terminated or reply.transition.truncated:
-                runner.send(reply.slot, Restart(next(seeds)))
+                runner.send(reply.slot, Reset(next(seeds)))
                 ended = True
         if ended:
             runner.receive()

@@ -32,7 +32,7 @@ class Bench:
 
 
 def bench(settings: Bench) -> None:
-    """Measure speed, beside a baseline: both run in turn, in this process, on one core.
+    """Metric speed, beside a baseline: both run in turn, in this process, on one core.
 
     environments  steps per second with pictures, beside Gymnasium's own vector loop; where
                   Stockfish is there, games of chess with two engines beside one (two cores).

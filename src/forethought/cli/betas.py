@@ -53,7 +53,7 @@ def evaluate_betas(settings: Evaluate) -> None:
             scripted.random(world, judged.episodes, seed=judged.seed),
             *rows,
             scripted.expert(world, judged.episodes, settings.prompt.format),
-            EvaluationRow("ceiling", success_rate=world.ceiling.success_rate),
+            EvaluationRow("ceiling", success_rate=world.ceiling_rate),
         ]
     if settings.json:
         print(json.dumps([row_to_json(row) for row in rows], indent=2, allow_nan=False))

@@ -129,7 +129,7 @@ COMMANDS = (
         "forethought.cli.doctor:doctor",
         "Check this machine, and say what mends it.",
     ),
-    Command("bench", "forethought.cli.bench:bench", "Measure speed, beside a baseline."),
+    Command("bench", "forethought.cli.bench:bench", "Metric speed, beside a baseline."),
 )
 
 GROUPS = {

@@ -17,7 +17,7 @@ from forethought.environments import (
     list_environments,
     make_environment,
 )
-from forethought.environments.contract import Ceiling
+from forethought.environments.contract import Ceiling, ceiling_of
 from forethought.errors import ForethoughtError
 
 _INDENT = "  "
@@ -58,13 +58,13 @@ def envs(settings: Envs) -> None:
 
 
 def _ceiling(spec: EnvironmentSpec) -> Ceiling | None:
-    """None where the world cannot be built without something to be installed."""
+    """None where it is not known, or something is to be installed first."""
     if not is_installed(spec):
         return None
     with suppress(ForethoughtError):  # Its data may yet have to be fetched.
         environment = make_environment(spec.name)
         try:
-            return environment.ceiling
+            return ceiling_of(environment)
         finally:
             environment.close()
     return None

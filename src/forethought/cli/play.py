@@ -13,7 +13,7 @@ import tyro
 from forethought.cli.picture import half_blocks
 from forethought.configs.parts import EnvironmentConfig, PromptConfig, require
 from forethought.environments.chess.diagram import find_diagram
-from forethought.environments.contract import Environment, Transition
+from forethought.environments.contract import Environment, Transition, WithExpert
 from forethought.rollouts.world import World, open_world
 from forethought.types import Image, Observation
 from forethought.visible import visible
@@ -112,7 +112,7 @@ class _Screen:
 
 def _play_episode(world: World, environment: Environment, seed: int, show: _Screen) -> bool:
     """Plays until the end, or until the player leaves; tells whether the end was reached."""
-    observation = environment.restart(seed)
+    observation = environment.reset(seed)
     _say(f"\n{world.id}, episode {seed}: {observation.goal}")
     total, steps = 0.0, 0
     while True:
@@ -120,7 +120,7 @@ def _play_episode(world: World, environment: Environment, seed: int, show: _Scre
         action = _choose(environment, world)
         if action is None:
             return False
-        transition = environment.act(action)
+        transition = environment.step(action)
         observation = environment.observation()
         total, steps = total + transition.reward, steps + 1
         print(f"reward {transition.reward:g}, return {total:g}")
@@ -133,7 +133,7 @@ def _play_episode(world: World, environment: Environment, seed: int, show: _Scre
 def _ending(environment: Environment, transition: Transition, total: float, steps: int) -> str:
     how = "the episode has ended" if transition.terminated else "the episode was cut at its limit"
     success = "success" if environment.success() else "no success"
-    measures = "".join(f", {name} {value:g}" for name, value in environment.measures())
+    measures = "".join(f", {name} {value:g}" for name, value in environment.metrics())
     return f"{how} after {steps} steps: {success}, return {total:g}{measures}"
 
 
@@ -167,10 +167,13 @@ def _menu(actions: Sequence[str], is_numbered: bool) -> str:
 
 
 def _tell_advice(environment: Environment) -> None:
-    advice = environment.expert()
-    for name, value in advice.fields:
+    if not isinstance(environment, WithExpert):
+        _say("  nobody knows: this environment has no expert")
+        return
+    expert_action = environment.expert()
+    for name, value in expert_action.fields:
         _say(f"  {name}: {value}")
-    _say(f"  action: {advice.action}")
+    _say(f"  action: {expert_action.action}")
 
 
 def _say(text: str) -> None:

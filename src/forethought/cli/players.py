@@ -51,6 +51,8 @@ def scripted_player(
     if policy not in ("expert", "random"):
         return _data_player(policy, environment, prompt, seed=seed)
     world = open_world(environment, prompt, default_image_size=None)
+    if policy == "expert":
+        world.require_expert()
 
     def play_all(episodes: Sequence[int], advance: Advance) -> list[Trajectory]:
         # Chance is drawn anew for every file, so that one can be played without the others.

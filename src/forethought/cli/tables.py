@@ -104,9 +104,9 @@ def _cells(row: EvaluationRow) -> tuple[str, ...]:
 
 
 def _remarks(policy: EvaluationRow) -> Iterator[str]:
-    if policy.measures or policy.failures:
+    if policy.metrics or policy.failures:
         yield ""
-    for name, value in policy.measures:
+    for name, value in policy.metrics:
         yield f"policy, mean {name}: {number(value)}"
     if policy.failures:
         yield f"policy, episodes lost to a failing environment: {policy.failures}"

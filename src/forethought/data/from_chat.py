@@ -134,7 +134,7 @@ def read_line(line: bytes, how: ChatFormat, *, default_seed: int) -> Trajectory:
         steps=tuple(steps),
         bootstrap_value=None,
         success=_flag(content, "success", False),
-        measures=(),
+        metrics=(),
     )
     problem = first_problem(trajectory, how.reward_map, gamma=how.gamma)
     if problem is not None:

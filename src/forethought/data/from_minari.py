@@ -98,7 +98,7 @@ def _trajectory(dataset_id: str, dataset: Any, episode: Any) -> Trajectory:
         steps=tuple(steps),
         bootstrap_value=None,
         success=bool(len(successes) and successes[-1]),
-        measures=(),
+        metrics=(),
     )
 
 

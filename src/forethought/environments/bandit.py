@@ -1,23 +1,20 @@
 """Bandit: one step, and the right answer is in the prompt."""
 
 import json
-from typing import Any
 
-import gymnasium
 import numpy as np
-from gymnasium import spaces
 
-from forethought.environments.contract import Advice, Ceiling, Transition
+from forethought.environments.contract import Ceiling, ExpertAction, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.experts import EXPERTS, ExpertName, random_choice
 from forethought.environments.options import is_whole_number, require_option
 from forethought.environments.responses import concluded, last_match, read_field
-from forethought.types import Claim, Measure, Observation, ThoughtFacts
+from forethought.types import Claim, Metric, Observation, ThoughtFacts
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-class Bandit(gymnasium.Env[str, np.int64]):
+class Bandit:
     """Repeat the letter that you are told.
 
     Description: a world that every algorithm must solve in seconds. A wrong sign, a
@@ -41,27 +38,16 @@ class Bandit(gymnasium.Env[str, np.int64]):
         arms: number of actions, 2 to 26.
         expert: "optimal", or "random_choice" for one that sees as well, says the same, and
             names an action drawn uniformly from the legal ones.
-        render_mode: must be None; there is nothing to see.
 
     Version history:
         v0: first version.
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
-
-    def __init__(
-        self, arms: int = 4, expert: ExpertName = "optimal", render_mode: None = None
-    ) -> None:
+    def __init__(self, arms: int = 4, expert: ExpertName = "optimal") -> None:
         require_option(is_whole_number(arms, 2, 26), "arms", arms, "a whole number from 2 to 26")
         require_option(expert in EXPERTS, "expert", expert, " or ".join(EXPERTS))
-        require_option(render_mode is None, "render_mode", render_mode, "None")
         self.expert_name = expert
-        self.render_mode = render_mode
         self._actions = tuple(LETTERS[:arms])
-        self.action_space = spaces.Discrete(arms)
-        self.observation_space = spaces.Text(
-            max_length=64, charset=frozenset(LETTERS + LETTERS.upper() + " .")
-        )
         self._episode = Episode(limit_steps=1)
         self._answer = self._actions[0]
         self._given: str | None = None
@@ -74,8 +60,8 @@ class Bandit(gymnasium.Env[str, np.int64]):
     def ceiling(self) -> Ceiling:
         return Ceiling(1.0, "exact: the observation names the right answer")
 
-    def restart(self, seed: int) -> Observation:
-        super().reset(seed=seed)
+    def reset(self, seed: int) -> Observation:
+        self.np_random = np.random.default_rng(seed)
         self._draw()
         return self.observation()
 
@@ -89,7 +75,7 @@ class Bandit(gymnasium.Env[str, np.int64]):
             task_type="Bandit",
         )
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         self._episode.require_open()
         if action not in self._actions:
             return self._episode.record(0.0, terminated=False)
@@ -99,13 +85,13 @@ class Bandit(gymnasium.Env[str, np.int64]):
     def legal_actions(self) -> tuple[str, ...]:
         return () if self._episode.is_over else self._actions
 
-    def expert(self) -> Advice:
+    def expert(self) -> ExpertAction:
         self._episode.require_open()
         action = self._answer
         if self.expert_name == "random_choice":
             action = random_choice(self._actions, self.np_random, self._episode.steps)
         thought = f"the right answer is {self._answer}, so I choose {action}"
-        return Advice(action, (("thoughts", json.dumps(thought)),))
+        return ExpertAction(action, (("thoughts", json.dumps(thought)),))
 
     def thought_facts(self, response: str) -> ThoughtFacts:
         thoughts = read_field(response, "thoughts")
@@ -119,19 +105,11 @@ class Bandit(gymnasium.Env[str, np.int64]):
     def success(self) -> bool:
         return self._given == self._answer
 
-    def measures(self) -> tuple[Measure, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         return ()
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[str, dict[str, Any]]:
-        super().reset(seed=seed)
-        self._draw()
-        return self._text(), {}
-
-    def step(self, action: np.int64) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        reward, terminated, truncated = self.act(self._actions[action])
-        return self._text(), reward, terminated, truncated, {"success": self.success()}
+    def close(self) -> None:
+        """Nothing is held open."""
 
     def _text(self) -> str:
         answered = "" if self._given is None else f" You answered {self._given}."

@@ -16,7 +16,6 @@ EXPERT = Option(
     "whom SFT learns from: one that wins, or one that sees as well and chooses at random",
 )
 IMAGE_SIZE = Option("image_size", 300, "a whole number from 48 to 1024", "side in pixels")
-RENDER_MODE = Option("render_mode", None, "rgb_array or None", "for Gymnasium's wrappers")
 
 NUMBER_LINE = EnvironmentSpec(
     id="forethought/NumberLine-v0",
@@ -37,7 +36,6 @@ NUMBER_LINE = EnvironmentSpec(
         IMAGE_SIZE,
         Option("max_position", 5, "a whole number from 1 to 99", "the largest number"),
         EXPERT,
-        RENDER_MODE,
     ),
 )
 
@@ -50,7 +48,7 @@ EZ_POINTS = EnvironmentSpec(
     reward="=: +10 if the formula is 12 with both cards used once, else -1; "
     "a number not on an unused card -1; else 0",
     success="the return is above 0",
-    options=(RULES, IMAGE_SIZE, EXPERT, RENDER_MODE),
+    options=(RULES, IMAGE_SIZE, EXPERT),
 )
 
 POINTS24 = EnvironmentSpec(
@@ -68,7 +66,6 @@ POINTS24 = EnvironmentSpec(
         Option("faces_as_ten", True, "True or False", "J, Q and K count 10, else 11, 12, 13"),
         Option("deals", "all", "all, seen or unseen", "a fifth of the sets of values is unseen"),
         Option("expert", "recall", "recall or search", "its thoughts try formulas, or name one"),
-        RENDER_MODE,
     ),
 )
 
@@ -85,7 +82,6 @@ BLACKJACK = EnvironmentSpec(
         IMAGE_SIZE,
         Option("natural", False, "True or False", "a win with ace and ten pays 1.5"),
         EXPERT,
-        RENDER_MODE,
     ),
 )
 
@@ -100,7 +96,6 @@ BANDIT = EnvironmentSpec(
     options=(
         Option("arms", 4, "a whole number from 2 to 26", "number of actions"),
         EXPERT,
-        Option("render_mode", None, "None", "nothing is drawn"),
     ),
 )
 
@@ -127,7 +122,6 @@ WORDLE = EnvironmentSpec(
             "the last guess's marks, or behind them what all marks so far say together",
         ),
         Option("spelling", "letters", "letters or words", "guesses as c r a n e, or as crane"),
-        Option("render_mode", None, "None", "nothing is drawn"),
     ),
 )
 
@@ -156,7 +150,6 @@ CHESS = EnvironmentSpec(
         ),
         Option("illegal_limit", 5, "a whole number from 1 to 100", "this illegal move ends it"),
         Option("ply_limit", 200, "a whole number from 2 to 1000", "half-moves of both sides"),
-        Option("render_mode", None, "ansi or None", "a diagram"),
     ),
     extra="chess",
     required_modules=("chess",),
@@ -173,7 +166,6 @@ TWENTY_QUESTIONS = EnvironmentSpec(
     options=(
         Option("wordings", "sentences", "sentences or words", "Is it made of metal? or metal?"),
         Option("replies", "answers", "answers or facts", "Yes. and No., or METAL and metal"),
-        Option("render_mode", None, "None", "nothing is drawn"),
     ),
 )
 
@@ -216,7 +208,6 @@ ALFWORLD = EnvironmentSpec(
         Option("labels", False, "True or False", "names in the picture, from 256 pixels"),
         Option("expert", "direct", "direct or scan", "scan: its thoughts go through what is left"),
         IMAGE_SIZE,
-        RENDER_MODE,
     ),
     extra="alfworld",
     required_modules=("alfworld", "textworld", "fast_downward"),

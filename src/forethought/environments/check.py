@@ -12,8 +12,8 @@ import numpy as np
 
 from forethought.environments.check_values import (
     EnvironmentCheckError,
-    check_advice,
     check_constants,
+    check_expert_action,
     check_legal,
     check_observation,
     check_outcome,
@@ -21,9 +21,9 @@ from forethought.environments.check_values import (
     require,
     require_same,
 )
-from forethought.environments.contract import Advice, Environment, Transition
+from forethought.environments.contract import Environment, ExpertAction, Transition, WithExpert
 from forethought.environments.slots import Factory
-from forethought.types import Image, Measure, Observation
+from forethought.types import Image, Metric, Observation
 
 __all__ = ["EnvironmentCheckError", "check_environment"]
 
@@ -57,9 +57,9 @@ class Moment(NamedTuple):
 
     observation: Observation
     legal_actions: tuple[str, ...]
-    advice: Advice | None
+    expert_action: ExpertAction | None
     success: bool
-    measures: tuple[Measure, ...]
+    metrics: tuple[Metric, ...]
     picture: bytes
     """A digest of the observation's image, taken at the time."""
 
@@ -85,8 +85,8 @@ def check_environment(
     Raises:
         EnvironmentCheckError: the contract is broken.
     """
-    is_class = isinstance(environment_or_factory, type)  # it has `restart`, and builds worlds
-    if hasattr(environment_or_factory, "restart") and not is_class:
+    is_class = isinstance(environment_or_factory, type)  # it has `reset`, and builds worlds
+    if hasattr(environment_or_factory, "reset") and not is_class:
         environment = twin = cast(Environment, environment_or_factory)
     else:
         factory = cast(Factory, environment_or_factory)
@@ -100,7 +100,7 @@ def check_environment(
     require(
         _global_random_state() == global_state,
         "the state of `random` or `numpy.random` changed",
-        "all randomness from the seed given to restart",
+        "all randomness from the seed given to reset",
     )
     if twin is not environment:
         environment.close()
@@ -110,9 +110,9 @@ def check_environment(
 def _play(environment: Environment, seed: int) -> Record:
     """Plays one episode with actions of every kind, checking each step."""
     choices = random.Random(seed)
-    first = environment.restart(seed)
+    first = environment.reset(seed)
     moment = _look(environment)
-    require_same("restart's observation", first, "observation()'s", moment.observation)
+    require_same("reset's observation", first, "observation()'s", moment.observation)
     record = Record([], [], [moment])
     for _ in range(MAX_STEPS):
         action = _choose(environment, moment, choices)
@@ -141,8 +141,8 @@ def _play(environment: Environment, seed: int) -> Record:
 def _choose(environment: Environment, moment: Moment, choices: random.Random) -> str:
     if choices.random() < ODD_SHARE:
         return choices.choice(ODD_STRINGS)
-    if moment.advice is not None and choices.random() < 0.3:
-        return moment.advice.action
+    if moment.expert_action is not None and choices.random() < 0.3:
+        return moment.expert_action.action
     if environment.actions is not None and choices.random() < 0.3:
         return choices.choice(environment.actions)
     return choices.choice(moment.legal_actions)
@@ -150,10 +150,10 @@ def _choose(environment: Environment, moment: Moment, choices: random.Random) ->
 
 def _act(environment: Environment, action: str) -> Transition:
     try:
-        return environment.act(action)
+        return environment.step(action)
     except Exception as error:
         raise EnvironmentCheckError(
-            f"act({action[:40]!r}) raised {type(error).__name__}: {error} — expected a "
+            f"step({action[:40]!r}) raised {type(error).__name__}: {error} — expected a "
             "transition, for any string"
         ) from error
 
@@ -164,29 +164,31 @@ def _look(environment: Environment, *, is_over: bool = False) -> Moment:
     check_observation(observation)
     legal = environment.legal_actions()
     check_legal(environment, legal, is_over)
-    advice = None if is_over else environment.expert()
-    if advice is not None:
-        check_advice(advice, legal)
-    success, measures = environment.success(), environment.measures()
-    check_outcome(success, measures)
+    expert_action = None
+    if isinstance(environment, WithExpert) and not is_over:
+        expert_action = environment.expert()
+    if expert_action is not None:
+        check_expert_action(expert_action, legal)
+    success, metrics = environment.success(), environment.metrics()
+    check_outcome(success, metrics)
     require_same(
         "an observation", observation, "the next without an action", environment.observation()
     )
     picture = _digest(observation.image)
-    return Moment(observation, legal, advice, success, measures, picture)
+    return Moment(observation, legal, expert_action, success, metrics, picture)
 
 
 def _check_end(environment: Environment) -> None:
     action = environment.actions[0] if environment.actions else "anything"
     try:
-        environment.act(action)
+        environment.step(action)
     except RuntimeError:
         return
     except Exception as error:
         raise EnvironmentCheckError(
-            f"act after the end raised {type(error).__name__}, expected RuntimeError"
+            f"step after the end raised {type(error).__name__}, expected RuntimeError"
         ) from error
-    raise EnvironmentCheckError("act after the end did something, expected RuntimeError")
+    raise EnvironmentCheckError("step after the end did something, expected RuntimeError")
 
 
 def _check_pictures(record: Record) -> None:
@@ -215,7 +217,7 @@ def _check_keys(record: Record, seed: int) -> None:
 
 def _check_replay(environment: Environment, seed: int, record: Record) -> None:
     """The same seed and actions lead through the same moments."""
-    environment.restart(seed)
+    environment.reset(seed)
     for step, moment in enumerate(record.moments):
         if step > 0:
             transition = _act(environment, record.actions[step - 1])
@@ -230,7 +232,7 @@ def _check_replay(environment: Environment, seed: int, record: Record) -> None:
         require_same(f"{where}, replayed,", again.observation, "at first", moment.observation)
         require(
             again[1:] == moment[1:],
-            f"{where}, replayed, legal actions, advice, success and measures {again[1:]}",
+            f"{where}, replayed, legal actions, expert, success and metrics {again[1:]}",
             f"as at first: {moment[1:]}",
         )
 

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
-from forethought.environments.contract import Advice, Environment, Transition
-from forethought.types import Measure, Observation
+from forethought.environments.contract import Environment, ExpertAction, Transition, ceiling_of
+from forethought.types import Metric, Observation
 from forethought.value_checks import ends_problem, image_problem, reward_problem, text_problem
 
 
@@ -53,7 +53,10 @@ def check_constants(environment: Environment) -> None:
             f"actions {actions!r}",
             "different strings, or None where actions are open text",
         )
-    rate, method = environment.ceiling.success_rate, environment.ceiling.method
+    ceiling = ceiling_of(environment)
+    if ceiling is None:
+        return
+    rate, method = ceiling.success_rate, ceiling.method
     require(0 <= rate <= 1, f"a ceiling of {rate}", "a success rate from 0 to 1")
     require(
         method.startswith(("exact: ", "estimated: ")),
@@ -86,12 +89,12 @@ def check_observation(observation: Observation) -> None:
         refuse(text_problem("admissible_actions", action))
 
 
-def check_outcome(success: bool, measures: tuple[Measure, ...]) -> None:
+def check_outcome(success: bool, metrics: tuple[Metric, ...]) -> None:
     """What a world says of an episode."""
     require(type(success) is bool, f"success {success!r}", "True or False")
     require(
-        all(type(name) is str and _is_finite(value) for name, value in measures),
-        f"measures {measures!r}",
+        all(type(name) is str and _is_finite(value) for name, value in metrics),
+        f"metrics {metrics!r}",
         "names and finite numbers",
     )
 
@@ -107,10 +110,14 @@ def check_legal(environment: Environment, legal: tuple[str, ...], is_over: bool)
     require(not strangers, f"legal actions {sorted(strangers)}", f"some of {environment.actions}")
 
 
-def check_advice(advice: Advice, legal: tuple[str, ...]) -> None:
+def check_expert_action(expert_action: ExpertAction, legal: tuple[str, ...]) -> None:
     """The expert's action is legal, and its fields are JSON texts."""
-    require(advice.action in legal, f"the expert's {advice.action!r}", f"a legal action of {legal}")
-    for name, value in advice.fields:
+    require(
+        expert_action.action in legal,
+        f"the expert's {expert_action.action!r}",
+        f"a legal action of {legal}",
+    )
+    for name, value in expert_action.fields:
         try:
             json.loads(value)
         except ValueError as error:

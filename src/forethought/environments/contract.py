@@ -1,17 +1,17 @@
-"""What every world offers: the Gymnasium side, and the side that is made of words.
+"""What every environment offers, and what it may offer besides.
 
-A world is a `gymnasium.Env` with standard spaces, so that `gymnasium.make` and
-`check_env` work on it. Language agents use the text side below: they read an
-`Observation` and answer with a string, and any string is an answer.
+Language agents read an `Observation` and answer with a string, and any string is an answer.
+The verbs are Gymnasium's; `GymnasiumView` makes a `gymnasium.Env` of any environment here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from forethought.types import Measure, Observation, ThoughtFacts
+from forethought.errors import ConfigError
+from forethought.types import Image, Metric, Observation, ThoughtFacts
 
 
 class Transition(NamedTuple):
@@ -22,7 +22,7 @@ class Transition(NamedTuple):
     truncated: bool
 
 
-class Advice(NamedTuple):
+class ExpertAction(NamedTuple):
     """What the world's own expert would answer."""
 
     action: str
@@ -41,7 +41,7 @@ class Ceiling:
 
 
 class Environment(Protocol):
-    """The text side of a world.
+    """Rules of an environment. All that is not listed here is optional (`With…` below).
 
     Deterministic given the seed of `reset` and the sequence of actions: replaying
     both restores any state. That is how episodes survive a kill or a crash.
@@ -52,10 +52,7 @@ class Environment(Protocol):
         """Every action of this world, or None where actions are open text."""
         ...
 
-    @property
-    def ceiling(self) -> Ceiling: ...
-
-    def restart(self, seed: int) -> Observation:
+    def reset(self, seed: int) -> Observation:
         """Starts the episode that `seed` stands for."""
         ...
 
@@ -63,12 +60,12 @@ class Environment(Protocol):
         """The present state as the agent may know it."""
         ...
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         """Executes any string. One that names no action of this world changes nothing
         but counts as a step, at the world's penalty for it.
 
         Raises:
-            RuntimeError: the episode is over; `restart` first.
+            RuntimeError: the episode is over; `reset` first.
         """
         ...
 
@@ -76,15 +73,11 @@ class Environment(Protocol):
         """Actions that the rules allow in the present state, in a fixed order."""
         ...
 
-    def expert(self) -> Advice:
-        """The expert's answer in the present state."""
-        ...
-
     def success(self) -> bool:
         """Whether the episode, as played so far, meets the world's success definition."""
         ...
 
-    def measures(self) -> tuple[Measure, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         """Further numbers of the episode as played so far; may be empty."""
         ...
 
@@ -92,12 +85,61 @@ class Environment(Protocol):
 
 
 @runtime_checkable
-class WithMeanings(Protocol):
-    """What a tuple of admissible actions offers besides, if the world takes other texts for one
-    of them, too: such an answer is that action, not an invalid one."""
+class WithExpert(Protocol):
+    """What an environment offers besides, if it knows what should be done."""
 
-    def meant_by(self, text: str) -> str | None:
-        """The listed action that a text stands for; None: none of them."""
+    def expert(self) -> ExpertAction:
+        """The expert's answer in the present state."""
+        ...
+
+
+def expert_of(environment: Environment) -> WithExpert:
+    """The environment as one that has an expert.
+
+    Raises:
+        ConfigError: it has none.
+    """
+    if not isinstance(environment, WithExpert):
+        raise ConfigError(
+            f"{type(environment).__name__} has no expert — learn from stored episodes "
+            "(--data FOLDER), or from reward alone (train ppo)"
+        )
+    return environment
+
+
+class WithCeiling(Protocol):
+    """What an environment offers besides, if the best success rate is known."""
+
+    @property
+    def ceiling(self) -> Ceiling: ...
+
+
+def ceiling_of(environment: Environment) -> Ceiling | None:
+    """The ceiling, where the environment offers one. It may take long to compute."""
+    return getattr(environment, "ceiling", None)
+
+
+ResolveAction = Callable[[str, Sequence[str]], str | None]
+"""`WithActionResolution.resolve_action`."""
+
+
+@runtime_checkable
+class WithActionResolution(Protocol):
+    """What an environment offers besides, if it takes other texts for an action that it lists:
+    such an answer is that action, not an invalid one."""
+
+    def resolve_action(self, text: str, admissible: Sequence[str]) -> str | None:
+        """The admissible action that a text stands for; None: none of them. A function of its
+        arguments and of the environment's options, not of its state."""
+        ...
+
+
+@runtime_checkable
+class WithRender(Protocol):
+    """What an environment offers besides, if people are shown more than the agent is."""
+
+    def render(self) -> Image | str:
+        """An image, or a drawing in characters, of the present state."""
         ...
 
 
@@ -126,7 +168,7 @@ class WithThoughtFacts(Protocol):
         ...
 
 
-DataPlayer = Callable[[], Advice]
+DataPlayer = Callable[[], ExpertAction]
 """Answers in the world's present state; one for each episode."""
 
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 from forethought.errors import EnvironmentUnusableError, ForethoughtError
 
 TIMEOUT_S = 60.0
-"""What one restart or one action may take, seconds."""
+"""What one reset or one action may take, seconds."""
 
 START_TIMEOUT_S = 300.0
 """What building an instance may take, seconds."""
@@ -47,7 +47,7 @@ class Guard:
     def __init__(self, timeout_s: float = TIMEOUT_S) -> None:
         """
         Args:
-            timeout_s: what one restart or one action may take.
+            timeout_s: what one reset or one action may take.
         """
         self.timeout_s = timeout_s
         self.interrupt: BaseException | None = None

@@ -11,13 +11,14 @@ from forethought.environments.check_values import (
     checked_transition,
 )
 from forethought.environments.contract import (
-    Advice,
     Environment,
+    ExpertAction,
     Transition,
+    WithExpert,
     WithThoughtFacts,
 )
 from forethought.environments.guard import SilenceError, in_one_line
-from forethought.types import EnvironmentFailure, Measure, Observation, ThoughtFacts
+from forethought.types import EnvironmentFailure, Metric, Observation, ThoughtFacts
 
 Factory = Callable[[], Environment]
 """Builds one instance. For worker processes it must be picklable, for example
@@ -25,7 +26,7 @@ Factory = Callable[[], Environment]
 
 
 @dataclass(frozen=True)
-class Restart:
+class Reset:
     """Begin the episode that the seed stands for."""
 
     seed: int
@@ -50,7 +51,7 @@ class Replay:
     """What the last action was taken from, as in `Act`."""
 
 
-Command = Restart | Act | Replay
+Command = Reset | Act | Replay
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +64,10 @@ class Reply:
     """Of the last action; None where none was executed."""
     legal_actions: tuple[str, ...]
     """Empty once the episode is over."""
-    advice: Advice | None
+    expert_action: ExpertAction | None
     """The expert's, where the runner was asked for it and the episode goes on."""
     success: bool
-    measures: tuple[Measure, ...]
+    metrics: tuple[Metric, ...]
     duration_s: float
     """Wall-clock seconds in the environment."""
     thought_facts: ThoughtFacts | None = None
@@ -75,7 +76,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Failed:
-    """The command could not be executed; the slot needs a `Restart` or a `Replay`."""
+    """The command could not be executed; the slot needs a `Reset` or a `Replay`."""
 
     slot: int
     failure: EnvironmentFailure
@@ -90,9 +91,9 @@ class SlotHost:
     """One instance, replaced by a fresh one whenever it raises an exception, be it `SystemExit`
     or `KeyboardInterrupt`, or gives a value that nobody could learn from."""
 
-    def __init__(self, factory: Factory, with_advice: bool) -> None:
+    def __init__(self, factory: Factory, with_expert: bool) -> None:
         self._factory = factory
-        self._with_advice = with_advice
+        self._with_expert = with_expert
         self._environment: Environment | None = factory()
         self.actions = self._environment.actions
         self._seed: int | None = None
@@ -133,14 +134,14 @@ class SlotHost:
         transition: Transition | None = None
         facts: ThoughtFacts | None = None
         match command:
-            case Restart(seed):
-                observation = self._restart(environment, seed)
+            case Reset(seed):
+                observation = self._reset(environment, seed)
             case Act(action, response):
                 facts = facts_in(environment, response)
                 transition = self._act(environment, action)
                 observation = environment.observation()
             case Replay(seed, actions, response):
-                observation = self._restart(environment, seed)
+                observation = self._reset(environment, seed)
                 for index, action in enumerate(actions, start=1):
                     if index == len(actions):
                         facts = facts_in(environment, response)
@@ -148,28 +149,33 @@ class SlotHost:
                 if actions:
                     observation = environment.observation()
         check_observation(observation)
-        success, measures = environment.success(), environment.measures()
-        check_outcome(success, measures)
+        success, metrics = environment.success(), environment.metrics()
+        check_outcome(success, metrics)
         goes_on = transition is None or not (transition.terminated or transition.truncated)
         return Reply(
             slot=slot,
             observation=observation,
             transition=transition,
             legal_actions=environment.legal_actions(),
-            advice=environment.expert() if self._with_advice and goes_on else None,
+            expert_action=self._expert_action(environment) if goes_on else None,
             success=success,
-            measures=measures,
+            metrics=metrics,
             duration_s=perf_counter() - started,
             thought_facts=facts,
         )
 
-    def _restart(self, environment: Environment, seed: int) -> Observation:
+    def _expert_action(self, environment: Environment) -> ExpertAction | None:
+        if self._with_expert and isinstance(environment, WithExpert):
+            return environment.expert()
+        return None
+
+    def _reset(self, environment: Environment, seed: int) -> Observation:
         self._seed, self._steps = seed, 0
-        return environment.restart(seed)
+        return environment.reset(seed)
 
     def _act(self, environment: Environment, action: str) -> Transition:
         self._steps += 1
-        return checked_transition(environment.act(action))
+        return checked_transition(environment.step(action))
 
 
 def facts_in(environment: Environment, response: str | None) -> ThoughtFacts | None:
@@ -211,9 +217,9 @@ class SlotRecord:
         if self.outstanding is not None:
             raise RuntimeError(f"slot {self.slot} has not answered {self.outstanding} yet")
         if isinstance(command, Act) and self._seed is None:
-            raise RuntimeError(f"slot {self.slot} has no episode — send Restart or Replay first")
+            raise RuntimeError(f"slot {self.slot} has no episode — send Reset or Replay first")
         if isinstance(command, Act) and self._is_over:
-            raise RuntimeError(f"the episode of slot {self.slot} is over — send Restart first")
+            raise RuntimeError(f"the episode of slot {self.slot} is over — send Reset first")
         self.outstanding = command
 
     def order(self) -> Command:
@@ -232,7 +238,7 @@ class SlotRecord:
             self._seed = None
             return
         match command:
-            case Restart(seed):
+            case Reset(seed):
                 self._seed, self._actions = seed, ()
             case Replay(seed, actions, _):
                 self._seed, self._actions = seed, actions

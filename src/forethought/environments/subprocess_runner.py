@@ -32,16 +32,16 @@ class SubprocessRunner:
         workers: int,
         timeout_s: float = 60.0,
         start_timeout_s: float = 300.0,
-        with_advice: bool = False,
+        with_expert: bool = False,
     ) -> None:
         """Starts all workers and waits until they are ready.
 
         Args:
             factory: picklable; it is called in the workers.
-            timeout_s: what one restart or one action may take, seconds; a replay may
+            timeout_s: what one reset or one action may take, seconds; a replay may
                 take as much for each of its actions.
             start_timeout_s: what starting a worker and building its instances may take.
-            with_advice: every reply also holds the expert's advice.
+            with_expert: every reply also holds the expert's action.
 
         Raises:
             TypeError: the factory cannot be pickled.
@@ -56,7 +56,7 @@ class SubprocessRunner:
         self._start = partial(
             Worker,
             factory,
-            with_advice=with_advice,
+            with_expert=with_expert,
             timeout_s=timeout_s,
             start_timeout_s=start_timeout_s,
         )

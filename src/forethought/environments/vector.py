@@ -20,7 +20,7 @@ from forethought.environments.slots import (
     Ledger,
     Replay,
     Reply,
-    Restart,
+    Reset,
     SlotHost,
 )
 from forethought.environments.subprocess_runner import SubprocessRunner
@@ -34,7 +34,7 @@ __all__ = [
     "InProcessRunner",
     "Replay",
     "Reply",
-    "Restart",
+    "Reset",
     "Runner",
     "SubprocessRunner",
 ]
@@ -93,17 +93,17 @@ class InProcessRunner:
         slots: int,
         *,
         timeout_s: float = TIMEOUT_S,
-        with_advice: bool = False,
+        with_expert: bool = False,
     ) -> None:
         """Builds all instances.
 
         Args:
-            timeout_s: what one restart or one action may take, seconds; a replay may take as
+            timeout_s: what one reset or one action may take, seconds; a replay may take as
                 much for each of its actions.
-            with_advice: every reply also holds the expert's advice.
+            with_expert: every reply also holds the expert's action.
         """
         self._ledger = Ledger(slots)
-        self._hosts = [SlotHost(factory, with_advice) for _ in range(slots)]
+        self._hosts = [SlotHost(factory, with_expert) for _ in range(slots)]
         self._guard = Guard(timeout_s)
         self._guard.open()
         weakref.finalize(self, self._guard.close)

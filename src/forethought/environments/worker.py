@@ -38,7 +38,7 @@ class CannotStart:
 
 
 def serve(
-    connection: "Connection[Any, Any]", factory: Factory, slots: tuple[int, ...], with_advice: bool
+    connection: "Connection[Any, Any]", factory: Factory, slots: tuple[int, ...], with_expert: bool
 ) -> None:
     """The worker's life: build the instances, execute commands in order, leave at the end.
 
@@ -49,7 +49,7 @@ def serve(
     orders: SimpleQueue[tuple[int, Command] | None] = SimpleQueue()
     threading.Thread(target=_read, args=(connection, orders), daemon=True).start()
     try:
-        hosts = {slot: SlotHost(factory, with_advice) for slot in slots}
+        hosts = {slot: SlotHost(factory, with_expert) for slot in slots}
     except BaseException as error:
         known = error if isinstance(error, ForethoughtError) else None
         connection.send(CannotStart(known, traceback.format_exc()))
@@ -108,7 +108,7 @@ class Worker:
         factory: Factory,
         slots: tuple[int, ...],
         *,
-        with_advice: bool,
+        with_expert: bool,
         timeout_s: float,
         start_timeout_s: float,
     ) -> None:
@@ -117,12 +117,12 @@ class Worker:
         self.queue: deque[int] = deque()
         """Slots whose commands it has not answered, oldest first: the order of execution."""
         self.timeout_s = timeout_s
-        """What one restart or one action may take, seconds."""
+        """What one reset or one action may take, seconds."""
         self._allowances_s: deque[float] = deque()
         context = get_context("spawn")
         self.connection, theirs = context.Pipe()
         self._process = context.Process(
-            target=serve, args=(theirs, factory, slots, with_advice), daemon=True
+            target=serve, args=(theirs, factory, slots, with_expert), daemon=True
         )
         # The tracker is started first: it unblocks Ctrl-C when it has been started.
         resource_tracker.ensure_running()

@@ -85,7 +85,7 @@ def evaluate(
         policy=row_of("policy", trajectories),
         random=scripted.random(world, settings.episodes, seed=settings.seed),
         expert=scripted.expert(world, settings.episodes, answer_format),
-        ceiling=EvaluationRow("ceiling", success_rate=world.ceiling.success_rate),
+        ceiling=EvaluationRow("ceiling", success_rate=world.ceiling_rate),
     )
     return Evaluated(evaluation, trajectories)
 

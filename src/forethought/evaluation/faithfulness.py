@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from forethought.configs.parts import require
-from forethought.environments.contract import Environment
+from forethought.environments.contract import Environment, expert_of
 from forethought.environments.slots import facts_in
 from forethought.errors import ConfigError
 from forethought.evaluation.statistics import Rate
@@ -273,7 +273,7 @@ def _in_episode(
     trajectory: Trajectory, environment: Environment, world: World, chosen: set[int]
 ) -> Iterator[Situation]:
     told = with_history(world.prompter)
-    observation = environment.restart(trajectory.seed)
+    observation = environment.reset(trajectory.seed)
     past: list[Past] = []
     for number, step in enumerate(trajectory.steps[: max(chosen) + 1]):
         if told.state_key(observation, past) != step.state_key:
@@ -285,21 +285,21 @@ def _in_episode(
         if number in chosen:
             actions = tuple(actions_to_try(environment, observation))
             yield _situation(step, environment, actions)
-        environment.act(step.action.action)
+        environment.step(step.action.action)
         choices = observation.admissible_actions or environment.actions
         past.append(behind(observation, step.action.action, choices))
         observation = environment.observation()
 
 
 def _situation(step: Step, environment: Environment, actions: tuple[str, ...]) -> Situation:
-    advice = environment.expert()
-    expert_response = write_answer(advice, "thoughts")
+    expert_action = expert_of(environment).expert()
+    expert_response = write_answer(expert_action, "thoughts")
     return Situation(
         step=step,
         actions=actions,
         own=_opening(step.completion.text, environment),
         expert=_opening(expert_response, environment),
-        expert_action=advice.action,
+        expert_action=expert_action.action,
     )
 
 

@@ -17,7 +17,7 @@ from forethought.evaluation.thought_rates import (
     thought_rates,
 )
 from forethought.seals import require_seal, sealed
-from forethought.types import Measure, Trajectory
+from forethought.types import Metric, Trajectory
 
 JsonObject: TypeAlias = dict[str, Any]
 """Lives inside this file only."""
@@ -56,7 +56,7 @@ class EvaluationRow:
     """Played to their end: what the numbers above are taken over."""
     failures: int | None = None
     """Lost to a crash or timeout of the environment, and in none of the numbers above."""
-    measures: tuple[Measure, ...] = ()
+    metrics: tuple[Metric, ...] = ()
     """The world's further numbers, each the mean over the episodes that report it."""
     thoughts: ThoughtRates = field(default_factory=ThoughtRates)
     """Whether thoughts are true, lead to the action, and keep the form."""
@@ -178,18 +178,18 @@ def summarize(
         mean_completion_tokens=tokens / len(steps) if tokens else None,
         episodes=len(episodes),
         failures=failures,
-        measures=_mean_measures(episodes),
+        metrics=_mean_metrics(episodes),
         thoughts=thought_rates(steps),
     )
 
 
-def _mean_measures(episodes: Sequence[Trajectory]) -> tuple[Measure, ...]:
+def _mean_metrics(episodes: Sequence[Trajectory]) -> tuple[Metric, ...]:
     values_of: dict[str, list[float]] = {}
     for episode in episodes:
-        for name, value in episode.measures:
+        for name, value in episode.metrics:
             values_of.setdefault(name, []).append(value)
     return tuple(
-        Measure(name, math.fsum(values) / len(values)) for name, values in values_of.items()
+        Metric(name, math.fsum(values) / len(values)) for name, values in values_of.items()
     )
 
 
@@ -206,7 +206,7 @@ def row_to_json(row: EvaluationRow) -> JsonObject:
         "mean_completion_tokens": row.mean_completion_tokens,
         "episodes": row.episodes,
         "failures": row.failures,
-        "measures": {name: value if math.isfinite(value) else None for name, value in row.measures},
+        "measures": {name: value if math.isfinite(value) else None for name, value in row.metrics},
         "thoughts": rates_to_json(row.thoughts),
     }
 
@@ -224,8 +224,8 @@ def _row_from_json(content: JsonObject) -> EvaluationRow:
         mean_completion_tokens=_number(content["mean_completion_tokens"]),
         episodes=_count(content["episodes"]),
         failures=_count(content["failures"]),
-        measures=tuple(
-            Measure(name, math.nan if value is None else float(value))
+        metrics=tuple(
+            Metric(name, math.nan if value is None else float(value))
             for name, value in measures.items()
         ),
         thoughts=rates_from_json(content["thoughts"]) if "thoughts" in content else ThoughtRates(),

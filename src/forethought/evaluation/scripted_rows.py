@@ -35,7 +35,9 @@ class ScriptedRows:
         return self._row("random", world, episodes, seed, random_answer(seed))
 
     def expert(self, world: World, episodes: int, answer_format: AnswerFormat) -> EvaluationRow:
-        """The world's own expert."""
+        """The environment's own expert; a row without numbers where it has none."""
+        if not world.has_expert:
+            return EvaluationRow("expert")
         return self._row("expert", world, episodes, answer_format, expert_answer(answer_format))
 
     def _row(

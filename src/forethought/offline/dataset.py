@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from forethought.algorithms.q_sft.config import QSFTConfig
 from forethought.configs.parts import require
-from forethought.environments.contract import Advice
+from forethought.environments.contract import ExpertAction
 from forethought.errors import ConfigError
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.encoding import Encoder
@@ -156,5 +156,5 @@ def _legal_answers(world: World, encoder: Encoder) -> AnswerTrie:
     expected = f"vocabulary for {world.id}, which has no fixed list of actions"
     require(actions is not None, "action_set", "legal", expected)
     assert actions is not None
-    texts = (write_answer(Advice(action, ()), "action_only") for action in actions)
+    texts = (write_answer(ExpertAction(action, ()), "action_only") for action in actions)
     return AnswerTrie(encoder.tokenize_answer(text) for text in texts)

@@ -7,10 +7,10 @@ again and again, to the limit."""
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from forethought.configs.parts import AnswerForm, AnswerFormat
-from forethought.environments.contract import Advice, WithMeanings
+from forethought.environments.contract import ExpertAction, ResolveAction
 from forethought.types import Completion, ParsedAction, ParseFailure, Span
 
 # The value may hold escaped quotes; an unescaped one ends it. Every alternative consumes
@@ -24,16 +24,20 @@ END_OF_THINKING = "</think>"
 """What models write that think before they answer; what they think may quote the form."""
 
 
-def write_answer(advice: Advice, answer_format: AnswerFormat) -> str:
-    """An expert's advice as the text that a model should learn to write."""
-    fields = [*advice.fields, ("action", json.dumps(advice.action))]
+def write_answer(expert_action: ExpertAction, answer_format: AnswerFormat) -> str:
+    """An expert's action as the text that a model should learn to write."""
+    fields = [*expert_action.fields, ("action", json.dumps(expert_action.action))]
     if answer_format == "action_only":
         fields = fields[-1:]
     return "{\n" + ",\n".join(f'"{name}": {value}' for name, value in fields) + "\n}"
 
 
 def parse_answer(
-    completion: Completion, actions: Collection[str] | None, *, form: AnswerForm = "strict"
+    completion: Completion,
+    actions: Sequence[str] | None,
+    *,
+    form: AnswerForm = "strict",
+    resolve_action: ResolveAction | None = None,
 ) -> ParsedAction:
     """Finds the action in a completion. Total: any text gives a `ParsedAction`.
 
@@ -43,13 +47,14 @@ def parse_answer(
     overrides an earlier one, whatever follows. text_search: see `_found_in_text`; without a list
     of actions, as last_field.
 
-    An action is valid only if it equals a known one exactly. Where the environment itself says
-    what a text means (`WithMeanings`), it is that action.
+    An action is valid only if it equals a known one exactly. Where `resolve_action` names
+    an allowed action for the text, it is that action.
 
     Args:
         completion: text with the offset of each of its tokens.
         actions: what is allowed now, or None where any text is an action.
         form: of a valid answer (`prompt.answer_form`).
+        resolve_action: the environment's (`WithActionResolution`), if it has one.
     """
     text = completion.text
     begin = max(text.rfind(END_OF_THINKING), 0) if form == "strict" else 0
@@ -68,8 +73,8 @@ def parse_answer(
     if form == "strict" and not _ends_after(text, match):
         return _parsed(completion, "", ParseFailure.TRAILING_TEXT, split)
     action = _unescape(match.group(1)).strip()
-    if isinstance(actions, WithMeanings):
-        action = actions.meant_by(action) or action
+    if resolve_action is not None and actions is not None:
+        action = resolve_action(action, actions) or action
     known = actions is None or action in actions
     return _parsed(completion, action, None if known else ParseFailure.UNKNOWN_ACTION, split)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from forethought.configs.parts import AnswerForm, History
+from forethought.environments.contract import ResolveAction
 from forethought.prompts.contract import Memory, Past, Prompter
 from forethought.prompts.strict_format import response_fields
 from forethought.types import Message, Observation
@@ -28,6 +29,8 @@ class HistoryPrompter:
     """The world's summary, for `memory`."""
     answer_form: AnswerForm = "strict"
     """How answers to these prompts are read (`parse_answer`)."""
+    resolve_action: ResolveAction | None = None
+    """What else may be written for an action that is listed; the environment's."""
 
     @property
     def response_fields(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from forethought.environments.contract import Advice
+from forethought.environments.contract import ExpertAction
 from forethought.prompts.contract import Prompter
 from forethought.types import Message, Observation
 
@@ -38,10 +38,10 @@ class ReActPrompter:
         return (Message("system", INSTRUCTIONS), *self.examples, *told)
 
 
-def write_thought_and_action(advice: Advice) -> str:
-    """An expert's advice in the form that is asked for."""
-    thoughts = " ".join(_in_words(name, value) for name, value in advice.fields)
-    action = f'Action: {{"action": {json.dumps(advice.action)}}}'
+def write_thought_and_action(expert_action: ExpertAction) -> str:
+    """An expert's action in the form that is asked for."""
+    thoughts = " ".join(_in_words(name, value) for name, value in expert_action.fields)
+    action = f'Action: {{"action": {json.dumps(expert_action.action)}}}'
     return f"Thought: {thoughts}\n{action}" if thoughts else action
 
 

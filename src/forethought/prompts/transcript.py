@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from forethought.configs.parts import AnswerFormat
-from forethought.environments.contract import Advice
+from forethought.environments.contract import ExpertAction
 from forethought.environments.transcript import Turn, read_transcript
 from forethought.prompts.answers import write_answer
 from forethought.types import Message, Observation
@@ -39,5 +39,5 @@ class TranscriptPrompter:
 
 @lru_cache(maxsize=1 << 16)
 def _exchange(turn: Turn) -> tuple[Message, Message]:
-    answer = write_answer(Advice(turn.action, ()), "action_only")
+    answer = write_answer(ExpertAction(turn.action, ()), "action_only")
     return Message("assistant", answer), Message("user", turn.reply)

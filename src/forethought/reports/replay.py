@@ -111,7 +111,7 @@ class ReplayEpisode:
     """The return of the steps that are here."""
     first_step: int
     """Above 0 where the beginning was played, and stored, earlier."""
-    measures: tuple[tuple[str, float | None], ...]
+    metrics: tuple[tuple[str, float | None], ...]
     steps: tuple[ReplayStep, ...]
 
 
@@ -160,7 +160,7 @@ def _episode(selected: Selected, pictures: ImageTable, texts: _TextTable) -> Rep
         outcome=_outcome(trajectory),
         total=_finite(trajectory.total_reward),
         first_step=trajectory.first_step,
-        measures=tuple((name, _finite(value)) for name, value in trajectory.measures),
+        metrics=tuple((name, _finite(value)) for name, value in trajectory.metrics),
         steps=steps,
     )
 

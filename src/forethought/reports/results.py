@@ -55,7 +55,7 @@ def table_section(run: RunRecord) -> str:
             '<p class="notice">This run was not evaluated on held-out episodes yet. '
             f"Do so with <code>{escape(command)}</code>, then write this report again.</p>"
         )
-    measures = [name for name, _ in run.evaluation.policy.measures]
+    measures = [name for name, _ in run.evaluation.policy.metrics]
     columns = ["Success", "Return", "Invalid", "Steps / episode", "Tokens / step"]
     heads = "".join(
         f'<th scope="col">{escape(title)}</th>' for title in (*columns, *measures, "Episodes")
@@ -76,7 +76,7 @@ def _title(agent: Agent) -> str:
 
 def _row(agent: Agent, measures: list[str], ceiling: float | None) -> str:
     row = agent.row
-    value_of = dict(row.measures)
+    value_of = dict(row.metrics)
     cells = [
         _success(row, ceiling),
         _with_interval(decimal(row.mean_return), row.return_interval),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from forethought.environments.contract import Transition
-from forethought.environments.vector import Act, Failed, Replay, Reply, Restart, Runner
+from forethought.environments.vector import Act, Failed, Replay, Reply, Reset, Runner
 from forethought.errors import EnvironmentUnusableError, PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult, Policy
 from forethought.prompts.answers import parse_answer
@@ -155,7 +155,7 @@ class Collector:
             slot.episode, slot.total_reward = cursor.episode, cursor.total_reward
             slot.seed, slot.ahead = self._seed_of(cursor.episode), list(cursor.actions)
             if slot.ahead:
-                self._tell(slot, Restart(slot.seed))
+                self._tell(slot, Reset(slot.seed))
         while self._asked_of_world:
             for reply in self._receive():
                 if isinstance(reply, Failed):
@@ -196,7 +196,7 @@ class Collector:
             slot.episode, seed, actions = following
             slot.seed = self._seed_of(slot.episode) if seed is None else seed
             slot.ahead = list(actions)
-            self._tell(slot, Restart(slot.seed))
+            self._tell(slot, Reset(slot.seed))
 
     def _walk(self, slot: Slot, reply: Reply) -> bool:
         """Repeats one more of the actions that lead to the slot's start; False: it is there."""
@@ -246,7 +246,12 @@ class Collector:
         assert slot.observation is not None
         assert slot.prompt is not None
         choices = slot.observation.admissible_actions or self._runner.actions
-        parsed = parse_answer(result.completion, choices, form=self._prompter.answer_form)
+        parsed = parse_answer(
+            result.completion,
+            choices,
+            form=self._prompter.answer_form,
+            resolve_action=self._prompter.resolve_action,
+        )
         if not parsed.is_valid and choices and self._settings.on_invalid == "random":
             drawn = draw_action(self._answer_seed(slot), len(choices))
             parsed = replace(parsed, action=choices[drawn], was_randomized=True)
@@ -340,7 +345,7 @@ class Collector:
     def _seed_of(self, episode: int) -> int:
         return episode_seed(self._split, self._run_seed, episode // self._group_size)
 
-    def _tell(self, slot: Slot, command: Restart | Act | Replay) -> None:
+    def _tell(self, slot: Slot, command: Reset | Act | Replay) -> None:
         self._asked_of_world += 1
         self._runner.send(slot.index, command)
 

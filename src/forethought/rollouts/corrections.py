@@ -39,7 +39,7 @@ def corrected(
     if not played.steps:
         return
     told = with_history(prompter)
-    observation = environment.restart(played.seed)
+    observation = environment.reset(played.seed)
     past: list[Past] = []
     met: set[str] = set()
     for number, step in enumerate(played.steps):
@@ -59,10 +59,12 @@ def corrected(
             yield replace(
                 step,
                 completion=completion,
-                action=parse_answer(completion, choices, form=told.answer_form),
+                action=parse_answer(
+                    completion, choices, form=told.answer_form, resolve_action=told.resolve_action
+                ),
                 thought_facts=facts_in(environment, thoughts),
                 strict_format=strict_format(completion.text, fields),
             )
-        environment.act(step.action.action)
+        environment.step(step.action.action)
         past.append(behind(observation, step.action.action, choices))
         observation = environment.observation()

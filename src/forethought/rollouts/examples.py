@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from forethought.environments.contract import expert_of
 from forethought.prompts.history import with_history
 from forethought.prompts.react import ReActPrompter, follow_on, write_thought_and_action
 from forethought.rollouts.seeding import Split, episode_seed
@@ -21,15 +22,15 @@ def reasoning_and_acting(world: World, *, examples: int) -> World:
     environment = world.factory()
     try:
         for index in range(examples):
-            observation = environment.restart(episode_seed(Split.DEMONSTRATION, 0, index))
+            observation = environment.reset(episode_seed(Split.DEMONSTRATION, 0, index))
             before: tuple[Message, ...] = ()
             ended = False
             while not ended:
                 now = told.inner.messages(observation)
-                advice = environment.expert()
-                answer = Message("assistant", write_thought_and_action(advice))
+                expert_action = expert_of(environment).expert()
+                answer = Message("assistant", write_thought_and_action(expert_action))
                 shown += [*follow_on(before, now), answer]
-                transition = environment.act(advice.action)
+                transition = environment.step(expert_action.action)
                 ended = transition.terminated or transition.truncated
                 before, observation = now, environment.observation()
     finally:

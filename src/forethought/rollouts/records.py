@@ -19,7 +19,7 @@ def taken_step(asked: Asked, reply: Reply, what: Transition, policy_version: int
         policy_version=policy_version,
         state_key=asked.state_key,
         duration_s=reply.duration_s,
-        progress=progress_in(reply.measures),
+        progress=progress_in(reply.metrics),
         thought_facts=reply.thought_facts,
         strict_format=asked.strict_format,
     )
@@ -35,7 +35,7 @@ def played(slot: Slot, reply: Reply, environment_id: str, *, has_ended: bool) ->
         steps=tuple(slot.steps),
         bootstrap_value=None,
         success=reply.success if has_ended else False,
-        measures=reply.measures if has_ended else (),
+        metrics=reply.metrics if has_ended else (),
     )
 
 
@@ -49,6 +49,6 @@ def given_up(slot: Slot, environment_id: str, failure: EnvironmentFailure) -> Tr
         steps=(),
         bootstrap_value=None,
         success=False,
-        measures=(),
+        metrics=(),
         failure=failure,
     )

@@ -24,8 +24,8 @@ from forethought.types import (
     Earned,
     EnvironmentFailure,
     FinishReason,
-    Measure,
     Message,
+    Metric,
     Origin,
     ParsedAction,
     ParseFailure,
@@ -180,7 +180,7 @@ def _rows(number: int, trajectory: Trajectory, pictures: PictureEncoder) -> Iter
         "success": trajectory.success,
         "measures": [
             {"name": _encodable(measure.name), "value": measure.value}
-            for measure in trajectory.measures
+            for measure in trajectory.metrics
         ],
         "environment_failure": trajectory.failure,
     }
@@ -241,7 +241,7 @@ def _trajectory(first: Row, steps: Sequence[Row], pictures: PictureDecoder) -> T
         steps=tuple(_placed_step(row, pictures) for row in steps),
         bootstrap_value=first["bootstrap_value"],
         success=first["success"],
-        measures=tuple(Measure(_decoded(m["name"]), m["value"]) for m in first["measures"]),
+        metrics=tuple(Metric(_decoded(m["name"]), m["value"]) for m in first["measures"]),
         failure=_failure(first),
     )
 

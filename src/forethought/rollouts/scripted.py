@@ -13,10 +13,11 @@ from forethought.environments.check_values import (
     checked_transition,
 )
 from forethought.environments.contract import (
-    Advice,
     DataPlayer,
     Environment,
+    ExpertAction,
     WithDataPolicy,
+    expert_of,
 )
 from forethought.environments.guard import TIMEOUT_S, Guard
 from forethought.environments.slots import Factory, Failed, facts_in, failed
@@ -30,7 +31,7 @@ from forethought.types import (
     Completion,
     EnvironmentFailure,
     FinishReason,
-    Measure,
+    Metric,
     Observation,
     Prompt,
     Step,
@@ -44,7 +45,9 @@ Answer = Callable[[Environment, Observation], str]
 
 def expert_answer(answer_format: AnswerFormat) -> Answer:
     """Answers as the world's expert would, thoughts included unless left out."""
-    return lambda environment, observation: write_answer(environment.expert(), answer_format)
+    return lambda environment, observation: write_answer(
+        expert_of(environment).expert(), answer_format
+    )
 
 
 def written(text: str) -> Completion:
@@ -67,7 +70,7 @@ def random_answer(seed: int) -> Answer:
     def answer(environment: Environment, observation: Observation) -> str:
         choices = actions_to_try(environment, observation)
         action = choices[int(randomness.integers(len(choices)))]
-        return write_answer(Advice(action, ()), "action_only")
+        return write_answer(ExpertAction(action, ()), "action_only")
 
     return answer
 
@@ -228,7 +231,7 @@ def _episode(
         said: the answers so far, which are repeated before others are asked for; those are added.
     """
     with host.executing():
-        observation = environment.restart(seed)
+        observation = environment.reset(seed)
         check_observation(observation)
     steps: list[Step] = []
     past: list[Past] = []
@@ -244,7 +247,7 @@ def _episode(
             observation = environment.observation()
             check_observation(observation)
     with host.executing():
-        success, measures = _outcome(environment)
+        success, metrics = _outcome(environment)
     return Trajectory(
         environment_id=environment_id,
         seed=seed,
@@ -253,14 +256,14 @@ def _episode(
         steps=tuple(steps),
         bootstrap_value=None,
         success=success,
-        measures=measures,
+        metrics=metrics,
     )
 
 
-def _outcome(environment: Environment) -> tuple[bool, tuple[Measure, ...]]:
-    success, measures = environment.success(), environment.measures()
-    check_outcome(success, measures)
-    return success, measures
+def _outcome(environment: Environment) -> tuple[bool, tuple[Metric, ...]]:
+    success, metrics = environment.success(), environment.metrics()
+    check_outcome(success, metrics)
+    return success, metrics
 
 
 def _given_up(environment_id: str, seed: int, failure: EnvironmentFailure) -> Trajectory:
@@ -272,7 +275,7 @@ def _given_up(environment_id: str, seed: int, failure: EnvironmentFailure) -> Tr
         steps=(),
         bootstrap_value=None,
         success=False,
-        measures=(),
+        metrics=(),
         failure=failure,
     )
 
@@ -287,13 +290,15 @@ def _step(
 ) -> Step:
     completion = written(text)
     choices = observation.admissible_actions or environment.actions
-    action = parse_answer(completion, choices, form=prompter.answer_form)
+    action = parse_answer(
+        completion, choices, form=prompter.answer_form, resolve_action=prompter.resolve_action
+    )
     fields = prompter.response_fields
     started = perf_counter()
     with host.executing():
         facts = facts_in(environment, text if asks_for_thoughts(fields) else None)
-        transition = checked_transition(environment.act(action.action))
-        _, measures = _outcome(environment)
+        transition = checked_transition(environment.step(action.action))
+        _, metrics = _outcome(environment)
     return Step(
         prompt=Prompt(prompter.messages(observation, past), ()),
         completion=completion,
@@ -305,7 +310,7 @@ def _step(
         policy_version=0,
         state_key=prompter.state_key(observation, past),
         duration_s=perf_counter() - started,
-        progress=progress_in(measures),
+        progress=progress_in(metrics),
         thought_facts=facts,
         strict_format=strict_format(text, fields),
     )

@@ -7,7 +7,7 @@ Who imitates flawless episodes never sees what follows a mistake, and is lost af
 import numpy as np
 
 from forethought.configs.parts import AnswerFormat
-from forethought.environments.contract import Advice, Environment
+from forethought.environments.contract import Environment, ExpertAction
 from forethought.prompts.answers import write_answer
 from forethought.rollouts.scripted import actions_to_try, expert_answer
 from forethought.types import Observation
@@ -43,4 +43,4 @@ class SlippingExpert:
     def _slip(self) -> str:
         offered = tuple(self._offered)
         action = offered[int(self._randomness.integers(len(offered)))]
-        return write_answer(Advice(action, ()), "action_only")
+        return write_answer(ExpertAction(action, ()), "action_only")

@@ -35,7 +35,7 @@ def problems_of(trajectory: Trajectory) -> Iterator[str]:
         for problem in _step_problems(step):
             yield f"step {index}: {problem}"
     yield from _end_problems(trajectory.steps, trajectory.first_step)
-    for name, value in trajectory.measures:
+    for name, value in trajectory.metrics:
         if not math.isfinite(value):
             yield f"measure {name} is {value} — expected a finite number"
     has_ended = bool(trajectory.steps) and trajectory.steps[-1].terminated

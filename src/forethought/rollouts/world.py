@@ -7,7 +7,14 @@ from functools import partial
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments import find_environment, make_environment
 from forethought.environments.check_values import EnvironmentCheckError, check_observation
-from forethought.environments.contract import Ceiling, Environment, WithHeldOutEpisodes
+from forethought.environments.contract import (
+    Ceiling,
+    Environment,
+    WithActionResolution,
+    WithExpert,
+    WithHeldOutEpisodes,
+    ceiling_of,
+)
 from forethought.environments.guard import TIMEOUT_S, one_look
 from forethought.environments.vector import InProcessRunner, Runner, SubprocessRunner
 from forethought.errors import ConfigError, EnvironmentUnusableError
@@ -27,10 +34,26 @@ class World:
     """What `factory` passes on, by name."""
     factory: Callable[[], Environment]
     actions: tuple[str, ...] | None
-    ceiling: Ceiling
+    ceiling: Ceiling | None
     prompter: Prompter
+    has_expert: bool = True
     held_out_episodes: int | None = None
     """Different ones, in worlds that have only so many."""
+
+    @property
+    def ceiling_rate(self) -> float | None:
+        """The best success rate, where it is known."""
+        return None if self.ceiling is None else self.ceiling.success_rate
+
+    def require_expert(self) -> None:
+        """Raises:
+        ConfigError: the environment knows no expert to learn from.
+        """
+        if not self.has_expert:
+            raise ConfigError(
+                f"{self.id} has no expert — learn from stored episodes (--data FOLDER), "
+                "or from reward alone (train ppo)"
+            )
 
     def runner(self, slots: int, workers: int) -> Runner:
         """Hosts `slots` instances, in this process or in `workers` others."""
@@ -48,7 +71,7 @@ class World:
         with one_look(self.id):
             environment = self.factory()
             try:
-                observation = environment.restart(seed)
+                observation = environment.reset(seed)
             finally:
                 environment.close()
         try:
@@ -96,14 +119,18 @@ def open_world(
             tells_invalid=prompt.tell_invalid,
             memory=memory,
             answer_form=prompt.answer_form,
+            resolve_action=(
+                sample.resolve_action if isinstance(sample, WithActionResolution) else None
+            ),
         )
         return World(
             name,
             tuple(sorted(options.items())),
             factory,
             sample.actions,
-            sample.ceiling,
+            ceiling_of(sample),
             prompter,
+            isinstance(sample, WithExpert),
             sample.held_out_episodes if isinstance(sample, WithHeldOutEpisodes) else None,
         )
     finally:

@@ -25,7 +25,7 @@ from forethought.durable import flush
 from forethought.errors import RunFolderError, StorageError, UnknownNameError
 from forethought.runs.log_seals import LogSeal, require_log, write_log_seals
 from forethought.runs.run_folder import RunFolder
-from forethought.types import Measure
+from forethought.types import Metric
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard.writer import SummaryWriter
@@ -90,7 +90,7 @@ class MetricsLog:
         """
         return cls(folder, position)
 
-    def log(self, step: int, metrics: Sequence[Measure]) -> None:
+    def log(self, step: int, metrics: Sequence[Metric]) -> None:
         """Appends one line of what the run computed. A step may have several lines.
 
         Args:
@@ -103,7 +103,7 @@ class MetricsLog:
         """
         self._append(self._metrics, step, metrics)
 
-    def log_timing(self, step: int, timings: Sequence[Measure]) -> None:
+    def log_timing(self, step: int, timings: Sequence[Metric]) -> None:
         """Appends one line of what a clock measured, named with its unit: `update_s`.
 
         Raises:
@@ -145,7 +145,7 @@ class MetricsLog:
         seals = {path.name: log.seal() for path, log in logs.items()}
         write_log_seals(self._folder.path, seals)
 
-    def _append(self, file: "_LineFile", step: int, measures: Sequence[Measure]) -> None:
+    def _append(self, file: "_LineFile", step: int, measures: Sequence[Metric]) -> None:
         if step < self._step:
             raise ValueError(f"steps never go back: got {step} after {self._step}")
         file.append(_line(step, measures))
@@ -285,7 +285,7 @@ class _LineFile:
                 os.close(self._descriptor)
 
 
-def _line(step: int, measures: Sequence[Measure]) -> bytes:
+def _line(step: int, measures: Sequence[Metric]) -> bytes:
     row: dict[str, int | float | None] = {STEP: step}
     for name, value in measures:
         if name in row:
@@ -294,11 +294,11 @@ def _line(step: int, measures: Sequence[Measure]) -> bytes:
     return json.dumps(row, allow_nan=False).encode() + b"\n"
 
 
-def _parsed(path: Path, number: int, line: bytes) -> tuple[int, list[Measure]]:
+def _parsed(path: Path, number: int, line: bytes) -> tuple[int, list[Metric]]:
     try:
         row = json.loads(line)
         step = int(row.pop(STEP))
-        return step, [Measure(k, math.nan if v is None else float(v)) for k, v in row.items()]
+        return step, [Metric(k, math.nan if v is None else float(v)) for k, v in row.items()]
     except (ValueError, KeyError, TypeError, AttributeError):
         raise StorageError(
             f'{path}: got line {number} = {line[:40]!r}, expected {{"step": ..., numbers by name}}'

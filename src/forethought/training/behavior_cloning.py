@@ -15,7 +15,7 @@ from forethought.offline.conversation import Row, lay_out_rows, mark_replies
 from forethought.offline.episodes import Episode
 from forethought.training.optim import Updater
 from forethought.training.run import Run
-from forethought.types import Measure
+from forethought.types import Metric
 
 
 class Replies(NamedTuple):
@@ -37,7 +37,7 @@ def learn_to_imitate(
     max_tokens: int,
     *,
     reply_weight: float = 0.0,
-) -> list[Measure]:
+) -> list[Metric]:
     """One optimizer step of a policy: cross-entropy of the rows' answers.
 
     Args:
@@ -58,9 +58,9 @@ def learn_to_imitate(
         losses.append(partial(imitate, b.tokens, b.is_action_BT, actions, policy, run, total, told))
     norm = updater.step(losses)
     policy.weights_changed()
-    measures = [Measure("loss", float(run.sum(total))), Measure("gradient_norm", norm)]
+    measures = [Metric("loss", float(run.sum(total))), Metric("gradient_norm", norm)]
     if reply_weight:
-        measures.append(Measure("reply_loss", float(run.sum(replied)) / max(1, replies)))
+        measures.append(Metric("reply_loss", float(run.sum(replied)) / max(1, replies)))
     return measures
 
 
@@ -70,7 +70,7 @@ def learn_to_imitate_episodes(
     updater: Updater,
     config: OfflineConfig,
     run: Run,
-) -> list[Measure]:
+) -> list[Metric]:
     """The same on a global batch of stored episodes, whoever learns values beside the policy."""
     rows = [row for episode in batch for row in episode.rows]
     return learn_to_imitate(rows, policy, updater, run, config.compute.micro_batch_tokens)

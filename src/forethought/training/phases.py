@@ -15,7 +15,7 @@ from forethought.offline.shuffling import shuffled_batch
 from forethought.training.optim import Updater
 from forethought.training.run import Run
 from forethought.training.trainable import Trainable
-from forethought.types import Measure
+from forethought.types import Metric
 
 PhaseT = TypeVar("PhaseT", bound=str)
 
@@ -55,7 +55,7 @@ class Phases(NamedTuple, Generic[PhaseT]):
     """Its module is what the present phase trains."""
     begin: Callable[[PhaseT], None]
     """Makes ready what the phase works with."""
-    update: Callable[[Sequence[Episode], PhaseT, Updater], list[Measure]]
+    update: Callable[[Sequence[Episode], PhaseT, Updater], list[Metric]]
     """One optimizer step on a global batch; the first measure is its loss."""
     head_learning_rate: float | None = None
     """Highest rate of value heads; None: the model's."""
@@ -93,7 +93,7 @@ def run_phases(
             measures = phases.update(batch, stage.phase, updater)
             seconds, tokens = perf_counter() - started, sum(e.tokens for e in batch)
             step = stage.first + updater.steps
-            speed = [Measure("update_s", seconds), Measure("tokens_per_s", tokens / seconds)]
+            speed = [Metric("update_s", seconds), Metric("tokens_per_s", tokens / seconds)]
             run.record(step, measures, speed)
             bar.update()
             bar.set_postfix(loss=f"{measures[0].value:.4f}", refresh=False)

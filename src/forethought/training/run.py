@@ -42,7 +42,7 @@ from forethought.training.state import (
     save_state,
 )
 from forethought.training.trainable import Trainable
-from forethought.types import Measure, Trajectory
+from forethought.types import Metric, Trajectory
 
 T = TypeVar("T")
 Existing = Literal["refuse", "resume", "overwrite"]
@@ -88,9 +88,7 @@ class Run:
         """The precision of forward passes."""
         return autocast(self.accelerator, recomputes=self.recomputes)
 
-    def record(
-        self, step: int, metrics: Sequence[Measure], timings: Sequence[Measure] = ()
-    ) -> None:
+    def record(self, step: int, metrics: Sequence[Metric], timings: Sequence[Metric] = ()) -> None:
         """Appends to the log: what was computed, and, apart, what a clock measured."""
         if self.log is not None:
             self.log.log(step, metrics)

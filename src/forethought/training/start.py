@@ -89,11 +89,13 @@ def start(config: LanguageConfig, run: Run, *, slots: int, critic: bool) -> Star
 
 def demonstrations(world: World, config: LanguageConfig) -> Iterable[Trajectory]:
     """The expert's episodes, without end."""
+    world.require_expert()
     return _played(world, config, expert_answer(config.prompt.format))
 
 
 def demonstrated_steps(world: World, config: SFTConfig) -> Iterator[tuple[Step, bool]]:
     """The expert's steps, without end, and whether to learn from them: not where it slips."""
+    world.require_expert()
     expert = SlippingExpert(config.slips, config.prompt.format, seed=config.seed)
     for trajectory in _played(world, config, expert):
         slips = expert.end_episode()
@@ -107,6 +109,7 @@ def corrected_steps(world: World, config: SFTConfig, played: Path) -> Iterator[S
         ConfigError: they were not played in this world.
         StorageError: nothing is stored there, or it is damaged.
     """
+    world.require_expert()
     environment, answer = world.factory(), expert_answer(config.prompt.format)
     try:
         for trajectory in read_shards(played):

@@ -12,20 +12,20 @@ from tqdm import tqdm
 from forethought.rollouts.collector import Collected
 from forethought.rollouts.thought_counts import ThoughtCounts, count_thoughts
 from forethought.training.run import Run
-from forethought.types import Measure, Step
+from forethought.types import Metric, Step
 
 
 class Stopwatch:
     """Wall-clock seconds between laps, for the log of timings."""
 
     def __init__(self) -> None:
-        self.laps: list[Measure] = []
+        self.laps: list[Metric] = []
         self._last = perf_counter()
 
     def lap(self, name: str) -> None:
         """Ends a lap and names it."""
         now = perf_counter()
-        self.laps.append(Measure(name, now - self._last))
+        self.laps.append(Metric(name, now - self._last))
         self._last = now
 
 
@@ -52,7 +52,7 @@ def summarize_step(step: Step) -> StepSummary:
     )
 
 
-def summarize_collection(collected: Collected, run: Run) -> list[Measure]:
+def summarize_collection(collected: Collected, run: Run) -> list[Metric]:
     """Episodes and steps of one iteration, over all processes."""
     episodes = run.gather(collected.episodes)
     trajectories = collected.trajectories
@@ -62,24 +62,24 @@ def summarize_collection(collected: Collected, run: Run) -> list[Measure]:
     counts = count_thoughts(step for t in trajectories for step in t.steps)
     thoughts = reduce(ThoughtCounts.plus, run.gather([counts]))
     return [
-        Measure("episodes", len(episodes)),
-        Measure("success_rate", _mean([float(episode.success) for episode in episodes])),
-        Measure("mean_return", _mean([episode.total_reward for episode in episodes])),
-        Measure("mean_episode_steps", _mean([float(episode.steps) for episode in episodes])),
-        Measure("environment_failures", len(failures)),
+        Metric("episodes", len(episodes)),
+        Metric("success_rate", _mean([float(episode.success) for episode in episodes])),
+        Metric("mean_return", _mean([episode.total_reward for episode in episodes])),
+        Metric("mean_episode_steps", _mean([float(episode.steps) for episode in episodes])),
+        Metric("environment_failures", len(failures)),
         *(
-            Measure(name, float(value))
+            Metric(name, float(value))
             for name, value in zip(StepSummary._fields, averages, strict=True)
         ),
         *(
-            Measure(name, count.hits / count.total)
+            Metric(name, count.hits / count.total)
             for name, count in zip(ThoughtCounts._fields, thoughts, strict=True)
             if count.total
         ),
     ]
 
 
-def warn_if_all_invalid(iteration: int, metrics: Sequence[Measure], run: Run, model: str) -> None:
+def warn_if_all_invalid(iteration: int, metrics: Sequence[Metric], run: Run, model: str) -> None:
     """Says, after the first iteration, that no response named an action: from there on, rewards
     teach nothing, and the run would go on to its end without a word.
 
@@ -106,15 +106,15 @@ def steps_played(collected: Collected, run: Run) -> int:
     return sum(run.gather([sum(len(t.steps) for t in collected.trajectories)]))
 
 
-def summarize_actions(collected: Collected, run: Run) -> list[Measure]:
+def summarize_actions(collected: Collected, run: Run) -> list[Metric]:
     """How certain actions were, given their thoughts, over all processes: p(a|T) of the answers
     that held one, as sampled (Fig. 6)."""
     steps = [step for t in collected.trajectories for step in t.steps]
     probabilities = run.gather([p for step in steps if (p := action_probability(step)) is not None])
     return [
-        Measure("environment_steps", steps_played(collected, run)),
-        Measure("action_probability", _mean(probabilities)),
-        Measure("certain_actions", _mean([float(p >= CERTAIN) for p in probabilities])),
+        Metric("environment_steps", steps_played(collected, run)),
+        Metric("action_probability", _mean(probabilities)),
+        Metric("certain_actions", _mean([float(p >= CERTAIN) for p in probabilities])),
     ]
 
 

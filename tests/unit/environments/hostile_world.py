@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from forethought.environments.contract import Advice, Ceiling, Transition
-from forethought.types import Measure, Observation
+from forethought.environments.contract import Ceiling, ExpertAction, Transition
+from forethought.types import Metric, Observation
 
 GOOD = np.zeros((8, 8, 3), dtype=np.uint8)
 
@@ -72,7 +72,7 @@ class HostileWorld:
         self._seed = self._count = 0
         self._last = "add"
 
-    def restart(self, seed: int) -> Observation:
+    def reset(self, seed: int) -> Observation:
         self._seed, self._count, self._last = seed, 0, "add"
         return self.observation()
 
@@ -81,7 +81,7 @@ class HostileWorld:
         image = cast(Any, IMAGES.get(self._last, GOOD))
         return Observation(text, image, None, f"{self._seed} {self._count}", "Count.", "Count")
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         self._last = action
         self._count += 1
         if action in DEEDS:
@@ -96,16 +96,16 @@ class HostileWorld:
     def legal_actions(self) -> tuple[str, ...]:
         return self.actions
 
-    def expert(self) -> Advice:
+    def expert(self) -> ExpertAction:
         if self._count == 1 and self._seed % 2:
-            return Advice(self.trouble, ())
-        return Advice("add" if self._count < 3 else "end", ())
+            return ExpertAction(self.trouble, ())
+        return ExpertAction("add" if self._count < 3 else "end", ())
 
     def success(self) -> bool:
         return True
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (Measure("count", float("nan") if self._last == "nan measure" else 1.0),)
+    def metrics(self) -> tuple[Metric, ...]:
+        return (Metric("count", float("nan") if self._last == "nan measure" else 1.0),)
 
     def close(self) -> None:
         pass

@@ -67,8 +67,8 @@ def searched(world: Points24) -> list[list[str]]:
     """The formulas of a searching expert's thoughts, step by step, each worked out rightly."""
     steps: list[list[str]] = []
     while True:
-        advice = world.expert()
-        thoughts: str = json.loads(dict(advice.fields)["thoughts"])
+        expert_action = world.expert()
+        thoughts: str = json.loads(dict(expert_action.fields)["thoughts"])
         *tried, end = thoughts.split("; ")
         formulas: list[str] = []
         for line in tried:
@@ -78,8 +78,8 @@ def searched(world: Points24) -> list[list[str]]:
                 assert float(Fraction(right)) == pytest.approx(eval(left))  # noqa: S307
             formulas.append(formula)
         steps.append(formulas)
-        assert end.endswith(f", I append '{advice.action}'")
-        if world.act(advice.action).terminated:
+        assert end.endswith(f", I append '{expert_action.action}'")
+        if world.step(expert_action.action).terminated:
             return steps
 
 
@@ -87,15 +87,15 @@ def test_the_searching_expert_plays_as_the_other_does() -> None:
     recalls, searches = Points24(image_size=64), Points24(image_size=64, expert="search")
     misses_before = Counter[int]()
     for seed in range(40):
-        recalls.restart(seed)
-        searches.restart(seed)
+        recalls.reset(seed)
+        searches.reset(seed)
         is_won = recalls.expert().action != "="
         while not searches.success() and searches.legal_actions():
             mine, other = searches.expert(), recalls.expert()
             assert mine.action == other.action
-            searches.act(mine.action)
-            recalls.act(other.action)
-        searches.restart(seed)
+            searches.step(mine.action)
+            recalls.step(other.action)
+        searches.reset(seed)
         first = searched(searches)[0]
         assert searches.success() is is_won
         assert len(set(first)) == len(first)
@@ -108,10 +108,10 @@ def test_the_searching_expert_plays_as_the_other_does() -> None:
 
 def test_the_same_state_has_the_same_thoughts() -> None:
     world = Points24(image_size=64, expert="search")
-    world.restart(3)
+    world.reset(3)
     first = world.expert()
     assert world.expert() == first
-    world.restart(3)
+    world.reset(3)
     assert world.expert() == first
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from forethought.environments.check import EnvironmentCheckError, check_environment
-from forethought.environments.contract import Advice, Ceiling, Transition
-from forethought.types import Measure, Observation
+from forethought.environments.contract import Ceiling, ExpertAction, Transition
+from forethought.types import Metric, Observation
 
 
 class Countdown:
@@ -30,7 +30,7 @@ class Countdown:
     def ceiling(self) -> Ceiling:
         return Ceiling(1.0, "exact: every episode can be finished")
 
-    def restart(self, seed: int) -> Observation:
+    def reset(self, seed: int) -> Observation:
         self.left = random.Random(seed).randint(1, 9)
         self.steps = 0
         self.is_over = False
@@ -46,7 +46,7 @@ class Countdown:
             "Countdown",
         )
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         if self.is_over:
             raise RuntimeError("over")
         self.left -= action == "down"
@@ -59,14 +59,14 @@ class Countdown:
     def legal_actions(self) -> tuple[str, ...]:
         return () if self.is_over else ("down", "wait")
 
-    def expert(self) -> Advice:
-        return Advice("down", (("left", str(self.left)),))
+    def expert(self) -> ExpertAction:
+        return ExpertAction("down", (("left", str(self.left)),))
 
     def success(self) -> bool:
         return self.left == 0
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (Measure("left", float(self.left)),)
+    def metrics(self) -> tuple[Metric, ...]:
+        return (Metric("left", float(self.left)),)
 
     def close(self) -> None:
         pass
@@ -81,20 +81,20 @@ clock = itertools.count()
 
 
 class ForgetsItsSeed(Countdown):
-    def restart(self, seed: int) -> Observation:
-        return super().restart(next(clock))
+    def reset(self, seed: int) -> Observation:
+        return super().reset(next(clock))
 
 
 class UsesGlobalRandomness(Countdown):
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         random.random()
-        return super().act(action)
+        return super().step(action)
 
 
 class UsesGlobalNumpy(Countdown):
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         np.random.rand()
-        return super().act(action)
+        return super().step(action)
 
 
 class KeyTicks(Countdown):
@@ -139,38 +139,38 @@ class WritesOnOldImages(Countdown):
 
 
 class RejectsUnknownActions(Countdown):
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         if action not in ("down", "wait"):
             raise KeyError(action)
-        return super().act(action)
+        return super().step(action)
 
 
 class UnknownActionsAct(Countdown):
-    def act(self, action: str) -> Transition:
-        return super().act(action if action == "wait" else "down")
+    def step(self, action: str) -> Transition:
+        return super().step(action if action == "wait" else "down")
 
 
 class PlaysOnAfterTheEnd(Countdown):
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         if self.is_over:
             return Transition(0.0, True, False)
-        return super().act(action)
+        return super().step(action)
 
 
 class EndsBothWays(Countdown):
-    def act(self, action: str) -> Transition:
-        transition = super().act(action)
+    def step(self, action: str) -> Transition:
+        transition = super().step(action)
         return transition._replace(truncated=transition.terminated or transition.truncated)
 
 
 class NeverEnds(Countdown):
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         return Transition(0.0, False, False)
 
 
 class PaysNotANumber(Countdown):
-    def act(self, action: str) -> Transition:
-        return super().act(action)._replace(reward=float("nan"))
+    def step(self, action: str) -> Transition:
+        return super().step(action)._replace(reward=float("nan"))
 
 
 class NumpyBooleans(Countdown):
@@ -179,22 +179,22 @@ class NumpyBooleans(Countdown):
 
 
 class InfiniteMeasure(Countdown):
-    def measures(self) -> tuple[Measure, ...]:
-        return (Measure("left", float("inf")),)
+    def metrics(self) -> tuple[Metric, ...]:
+        return (Metric("left", float("inf")),)
 
 
 class IllegalExpert(Countdown):
-    def expert(self) -> Advice:
-        return Advice("up", ())
+    def expert(self) -> ExpertAction:
+        return ExpertAction("up", ())
 
 
 class ExpertWritesNoJson(Countdown):
-    def expert(self) -> Advice:
-        return Advice("down", (("thoughts", "no quotation marks"),))
+    def expert(self) -> ExpertAction:
+        return ExpertAction("down", (("thoughts", "no quotation marks"),))
 
 
 class ExpertPlays(Countdown):
-    def expert(self) -> Advice:
+    def expert(self) -> ExpertAction:
         self.left += 1
         return super().expert()
 
@@ -241,12 +241,12 @@ BREACHES: dict[Callable[[], Countdown], str] = {
     WritesOnOldImages: "changed after it had been given",
     RejectsUnknownActions: "raised KeyError",
     UnknownActionsAct: "the unknown action",
-    PlaysOnAfterTheEnd: "act after the end did something",
+    PlaysOnAfterTheEnd: "step after the end did something",
     EndsBothWays: "not both True",
     NeverEnds: "goes on after",
     PaysNotANumber: "reward is nan",
     NumpyBooleans: "success",
-    InfiniteMeasure: "measures",
+    InfiniteMeasure: "metrics",
     IllegalExpert: "the expert's 'up'",
     ExpertWritesNoJson: "expected JSON text",
     ExpertPlays: "an observation has",

@@ -30,7 +30,7 @@ def dealt(name: str, rules: str, *ranks: int, faces_as_ten: bool = True) -> Form
 
 
 def play(game: FormulaGame, typed: str) -> list[tuple[float, bool, bool]]:
-    return [game.act(token) for token in typed.split()]
+    return [game.step(token) for token in typed.split()]
 
 
 @pytest.mark.parametrize(
@@ -114,19 +114,19 @@ def test_points24_with_faces_of_their_own() -> None:
 @pytest.mark.parametrize(("rules", "steps"), [("paper", 20), ("reference", 22)])
 def test_points24_is_truncated(rules: str, steps: int) -> None:
     game = dealt("Points24", rules, 1, 2, 3, 4)
-    transitions = [game.act("(") for _ in range(steps)]
+    transitions = [game.step("(") for _ in range(steps)]
     assert transitions[:-1] == [GO] * (steps - 1)
     assert transitions[-1] == (CUT if rules == "paper" else CUT_ILLEGAL)
     with pytest.raises(RuntimeError, match="over"):
-        game.act("(")
+        game.step("(")
 
 
 def test_legal_actions_are_those_without_a_penalty() -> None:
     game = dealt("EZPoints", "paper", 13, 2)
     assert game.legal_actions() == ("2", "10", "+", "*", "=")
-    game.act("10")
+    game.step("10")
     assert game.legal_actions() == ("2", "+", "*", "=")
-    game.act("=")
+    game.step("=")
     assert game.legal_actions() == ()
 
 
@@ -146,7 +146,7 @@ def test_the_expert_says_what_it_sees() -> None:
             ("thoughts", "\"'7+' is incomplete, since '7+5=12', I append '5'\""),
         ),
     )
-    game.act("5")
+    game.step("5")
     assert dict(game.expert().fields)["thoughts"] == (
         "\"'7+5' is complete, since '7+5=12', I append '='\""
     )
@@ -169,10 +169,10 @@ def test_the_expert_gives_up_at_once_where_nothing_helps(
 ) -> None:
     game = dealt(name, rules, *ranks)
     play(game, typed)
-    advice = game.expert()
-    gives_up = "cannot be reached" in dict(advice.fields)["thoughts"]
+    expert_action = game.expert()
+    gives_up = "cannot be reached" in dict(expert_action.fields)["thoughts"]
     assert gives_up == (game.completion() is None)
-    assert (advice.action == "=") == gives_up
+    assert (expert_action.action == "=") == gives_up
     if typed != "5 9 *":
         assert gives_up
 
@@ -182,9 +182,9 @@ def test_the_expert_gives_up_at_once_where_nothing_helps(
 def test_the_expert_wins_whenever_it_says_so(name: str, rules: str) -> None:
     world = make_environment(name, rules=rules, image_size=48)
     for seed in range(40):
-        world.restart(seed)
+        world.reset(seed)
         claims = "since" in dict(world.expert().fields)["thoughts"]
-        while not (transition := world.act(world.expert().action)).terminated:
+        while not (transition := world.step(world.expert().action)).terminated:
             assert transition == GO
         assert (transition.reward > 0) == claims == world.success()
 
@@ -194,14 +194,14 @@ def test_ez_points_deals() -> None:
         2: (10, 6), 3: (9, 4), 4: (8, 3), 5: (7,), 6: (6, 2), 7: (5,), 10: (2,)
     }  # fmt: skip
     world = EZPoints(image_size=48)
-    pairs = [world.restart(seed).state_key.split(" |")[0] for seed in range(500)]
+    pairs = [world.reset(seed).state_key.split(" |")[0] for seed in range(500)]
     ranks = {card[:-1] for pair in pairs for card in pair.split()}
     assert ranks == {"2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K"}
 
 
 def test_points24_deals_every_rank_equally() -> None:
     world = Points24(image_size=48)
-    keys = " ".join(world.restart(seed).state_key.split(" |")[0] for seed in range(800))
+    keys = " ".join(world.reset(seed).state_key.split(" |")[0] for seed in range(800))
     counts = {
         rank: sum(card[:-1] == rank for card in keys.split()) for rank in ("A", "2", "10", "J", "K")
     }

@@ -19,7 +19,7 @@ from forethought.environments.vector import (
     InProcessRunner,
     Replay,
     Reply,
-    Restart,
+    Reset,
     Runner,
     SubprocessRunner,
 )
@@ -35,7 +35,7 @@ def runner() -> Runner:
     return InProcessRunner(HostileWorld, 1, timeout_s=0.2)
 
 
-def ask(runner: Runner, command: Restart | Act | Replay) -> Answer:
+def ask(runner: Runner, command: Reset | Act | Replay) -> Answer:
     runner.send(0, command)
     (answer,) = runner.receive()
     return answer
@@ -43,7 +43,7 @@ def ask(runner: Runner, command: Restart | Act | Replay) -> Answer:
 
 def failed(runner: Runner, action: str) -> Failed:
     """What the second step of an episode came to; the slot is whole again afterwards."""
-    ask(runner, Restart(5))
+    ask(runner, Reset(5))
     ask(runner, Act("add"))
     answer = ask(runner, Act(action))
     assert isinstance(answer, Failed), answer
@@ -83,11 +83,11 @@ def test_a_reward_of_numpy_becomes_a_number(runner: Runner) -> None:
     import numpy as np
 
     class PaysNumpy(HostileWorld):
-        def act(self, action: str):  # type: ignore[no-untyped-def]
-            return super().act(action)._replace(reward=np.float32(0.5))  # type: ignore[arg-type]
+        def step(self, action: str):  # type: ignore[no-untyped-def]
+            return super().step(action)._replace(reward=np.float32(0.5))  # type: ignore[arg-type]
 
     with InProcessRunner(PaysNumpy, 1) as paying:
-        ask(paying, Restart(0))
+        ask(paying, Reset(0))
         answer = ask(paying, Act("add"))
         assert isinstance(answer, Reply)
         assert answer.transition is not None
@@ -102,9 +102,9 @@ class Swallows(HostileWorld):
 
     how = "nothing"
 
-    def act(self, action: str):  # type: ignore[no-untyped-def]
+    def step(self, action: str):  # type: ignore[no-untyped-def]
         if action != "end":
-            return super().act(action)
+            return super().step(action)
         try:
             signal.raise_signal(signal.SIGINT)
         except BaseException as error:
@@ -112,7 +112,7 @@ class Swallows(HostileWorld):
                 raise ValueError("no") from error
             if self.how == "the same":
                 raise
-        return super().act("add")
+        return super().step("add")
 
 
 @pytest.mark.usefixtures("hears_sigint")
@@ -120,7 +120,7 @@ class Swallows(HostileWorld):
 def test_ctrl_c_ends_the_run_whatever_the_environment_makes_of_it(how: str) -> None:
     Swallows.how = how
     with InProcessRunner(Swallows, 1) as runner:
-        ask(runner, Restart(0))
+        ask(runner, Reset(0))
         with pytest.raises(KeyboardInterrupt):
             runner.send(0, Act("end"))
 
@@ -165,17 +165,17 @@ def test_no_timer_runs_between_commands() -> None:
 
 UNINTERRUPTIBLE = """
 import ctypes, threading
-from forethought.environments.vector import Act, InProcessRunner, Restart
+from forethought.environments.vector import Act, InProcessRunner, Reset
 from tests.unit.environments.hostile_world import HostileWorld
 
 class Deaf(HostileWorld):
-    def act(self, action):
+    def step(self, action):
         while True:  # the C library waits, and Python's signal handlers with it
             ctypes.CDLL(None).poll(None, 0, -1)
 
 def play():
     with InProcessRunner({world}, 1, timeout_s=0.2) as runner:
-        runner.send(0, Restart(0))
+        runner.send(0, Reset(0))
         runner.receive()
         runner.send(0, Act("hang"))
     print("the run goes on")
@@ -230,7 +230,7 @@ def test_one_look_is_refused_in_one_line(trouble: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(guard, "START_TIMEOUT_S", 0.1)
     monkeypatch.setattr(Guard.__init__, "__defaults__", (0.1,))
     with pytest.raises(EnvironmentUnusableError, match=r"^Count: \w+(: .+)?$"), one_look("Count"):
-        HostileWorld().act(trouble)
+        HostileWorld().step(trouble)
 
 
 def test_a_bug_seen_in_one_look_keeps_its_traceback() -> None:
@@ -240,4 +240,4 @@ def test_a_bug_seen_in_one_look_keeps_its_traceback() -> None:
 
 def test_silence_is_no_exception_that_environments_catch() -> None:
     assert not issubclass(SilenceError, Exception)
-    assert partial(HostileWorld)().act("add").reward == 1.0
+    assert partial(HostileWorld)().step("add").reward == 1.0

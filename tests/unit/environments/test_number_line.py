@@ -43,7 +43,7 @@ def test_reference_may_start_solved(start: int, action: str, then: Position, rew
 def episode_with(world: NumberLine, current: int, target: int) -> int:
     """A seed that deals these numbers."""
     for seed in range(1000):
-        if world.restart(seed).state_key.startswith(f"{current}->{target} "):
+        if world.reset(seed).state_key.startswith(f"{current}->{target} "):
             return seed
     raise AssertionError("never dealt")
 
@@ -51,33 +51,33 @@ def episode_with(world: NumberLine, current: int, target: int) -> int:
 def test_an_episode_is_truncated_after_twice_the_largest_number() -> None:
     world = NumberLine(image_size=48, max_position=5)
     episode_with(world, 0, 5)
-    transitions = [world.act("-") for _ in range(10)]
+    transitions = [world.step("-") for _ in range(10)]
     assert transitions[:9] == [(-1.0, False, False)] * 9
     assert transitions[9] == (-1.0, False, True)
     assert not world.success()
-    assert world.measures() == (("reached", 0.0),)
+    assert world.metrics() == (("reached", 0.0),)
     with pytest.raises(RuntimeError, match="over"):
-        world.act("-")
+        world.step("-")
 
 
 def test_one_wrong_step_reaches_but_does_not_succeed() -> None:
     world = NumberLine(image_size=48)
     episode_with(world, 1, 2)
-    assert [world.act(a) for a in "-++"] == [
+    assert [world.step(a) for a in "-++"] == [
         (-1, False, False),
         (0, False, False),
         (1, True, False),
     ]
-    assert world.measures() == (("reached", 1.0),)
+    assert world.metrics() == (("reached", 1.0),)
     assert not world.success()  # -1 + 0 + 1 is not above 0
 
 
 def test_an_unknown_action_costs_a_step() -> None:
     world = NumberLine(image_size=48, max_position=1)
-    before = world.restart(0).state_key
-    assert world.act("plus") == (-1.0, False, False)
+    before = world.reset(0).state_key
+    assert world.step("plus") == (-1.0, False, False)
     assert world.observation().state_key == before
-    assert world.act("") == (-1.0, False, True)
+    assert world.step("") == (-1.0, False, True)
 
 
 def test_paper_never_deals_a_solved_line_and_reference_does() -> None:
@@ -85,7 +85,7 @@ def test_paper_never_deals_a_solved_line_and_reference_does() -> None:
     solved = {"paper": 0, "reference": 0}
     for seed in range(600):
         for world in (paper, reference):
-            current, _, target = world.restart(seed).state_key.split()[0].partition("->")
+            current, _, target = world.reset(seed).state_key.split()[0].partition("->")
             solved[world.rules] += current == target
     assert solved["paper"] == 0
     assert 60 < solved["reference"] < 140  # 100 expected
@@ -114,11 +114,11 @@ def test_the_later_reference_deals_what_the_former_draws() -> None:
     )
     solved = 0
     for seed in range(300):
-        current, target = former.restart(seed).state_key.split()[0].split("->")
+        current, target = former.reset(seed).state_key.split()[0].split("->")
         if current == target:
             solved += 1
             target = str((int(target) + 1) % 5)
-        assert later.restart(seed).state_key == f"{current}->{target} shows {target} moves 0"
+        assert later.reset(seed).state_key == f"{current}->{target} shows {target} moves 0"
     assert solved > 20
     assert ceiling_success_rate("reference_2d947f4", 5) == 1.0
 
@@ -126,9 +126,9 @@ def test_the_later_reference_deals_what_the_former_draws() -> None:
 def test_reference_shows_the_old_target_for_one_step() -> None:
     world = NumberLine("reference", image_size=48)
     episode_with(world, 2, 2)
-    world.act("-")
+    world.step("-")
     assert world.observation().state_key == "1->3 shows 2 moves 0"
-    world.act("+")
+    world.step("+")
     assert world.observation().state_key == "2->3 shows 3 moves 0"
 
 
@@ -136,8 +136,8 @@ def test_reference_shows_the_old_target_for_one_step() -> None:
 def test_the_expert_is_never_wrong_by_the_paper(max_position: int) -> None:
     world = NumberLine(image_size=64, max_position=max_position)
     for seed in range(30):
-        world.restart(seed)
-        while not (transition := world.act(world.expert().action)).terminated:
+        world.reset(seed)
+        while not (transition := world.step(world.expert().action)).terminated:
             assert transition == (0.0, False, False)
         assert world.success()
 

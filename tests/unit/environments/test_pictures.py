@@ -12,6 +12,7 @@ from forethought.environments.cards.font import RANK, RANK_HEIGHT, RANK_WIDTH, T
 from forethought.environments.cards.formula_picture import formula_picture
 from forethought.environments.cards.number_line_picture import number_line_picture
 from forethought.environments.cards.tiles import card_tile, card_width
+from forethought.environments.gymnasium_view import GymnasiumView
 from forethought.types import Image
 
 SIZES = [48, 64, 96, 150, 300]
@@ -41,12 +42,12 @@ def test_two_digits_fit(size: int) -> None:
 def test_pictures_are_shared_and_cannot_be_written() -> None:
     for name in ("NumberLine", "EZPoints", "Points24", "Blackjack"):
         world = make_environment(name, image_size=64)
-        first, again = world.restart(3).image, world.observation().image
+        first, again = world.reset(3).image, world.observation().image
         assert first is again
         assert first is not None
         with pytest.raises(ValueError, match="read-only"):
             first[0, 0] = 0
-        copy = world.render()  # type: ignore[attr-defined]
+        copy = GymnasiumView(world, render_mode="rgb_array").render()
         assert copy is not first
         copy[0, 0] = 0
 

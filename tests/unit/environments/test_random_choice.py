@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from forethought.environments import make_environment
-from forethought.environments.contract import Advice, Environment
+from forethought.environments.contract import Environment, ExpertAction
 from forethought.errors import ConfigError
 
 GAMES = {
@@ -27,15 +27,15 @@ def pair_of(game: str) -> tuple[Environment, Environment]:
     )
 
 
-def claims(advice: Advice) -> str:
+def claims(expert_action: ExpertAction) -> str:
     """What is said before the action is named, which is at the end of the thoughts."""
-    *seen, (name, thoughts) = advice.fields
+    *seen, (name, thoughts) = expert_action.fields
     said, found, named = json.loads(thoughts).rpartition(
         re.search(r"I (choose|append) ", thoughts).group()  # pyright: ignore[reportOptionalMemberAccess]
     )
     assert name == "thoughts"
     assert found
-    assert named.strip("'") == advice.action
+    assert named.strip("'") == expert_action.action
     return f"{seen} {said}"
 
 
@@ -45,15 +45,15 @@ def test_it_sees_what_the_best_expert_sees(game: str) -> None:
     best, random = pair_of(game)
     chosen: Counter[bool] = Counter()
     for seed in range(60):
-        best.restart(seed)
-        random.restart(seed)
+        best.reset(seed)
+        random.reset(seed)
         is_over = False
         while not is_over:
             one, other = best.expert(), random.expert()
             assert claims(one) == claims(other)
             chosen[one.action == other.action] += 1
-            transition = random.act(other.action)
-            assert best.act(other.action) == transition
+            transition = random.step(other.action)
+            assert best.step(other.action) == transition
             is_over = transition.terminated or transition.truncated
     assert chosen[False] > 0.3 * chosen.total()
 
@@ -63,7 +63,7 @@ def test_every_legal_action_is_equally_likely(game: str) -> None:
     _, random = pair_of(game)
     counts: dict[int, Counter[int]] = {}
     for seed in range(1000):
-        random.restart(seed)
+        random.reset(seed)
         legal = random.legal_actions()
         place = legal.index(random.expert().action)
         counts.setdefault(len(legal), Counter())[place] += 1
@@ -80,11 +80,11 @@ def test_asking_it_changes_nothing(game: str) -> None:
     _, asked = pair_of(game)
     _, silent = pair_of(game)
     for seed in range(20):
-        asked.restart(seed)
-        silent.restart(seed)
-        advice = asked.expert()
-        assert asked.expert() == advice
-        assert asked.act(advice.action) == silent.act(advice.action)
+        asked.reset(seed)
+        silent.reset(seed)
+        expert_action = asked.expert()
+        assert asked.expert() == expert_action
+        assert asked.step(expert_action.action) == silent.step(expert_action.action)
         for environment in (asked, silent):
             environment.reset()  # type: ignore[attr-defined]
         assert asked.observation().state_key == silent.observation().state_key

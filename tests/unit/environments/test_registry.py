@@ -52,7 +52,7 @@ def test_an_unknown_name_gets_the_nearest_and_the_list() -> None:
 def test_your_own_world_needs_no_registration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parent)
     world = make_environment("troublesome_world:TroublesomeWorld", mood="cheerful")
-    assert world.restart(7).state_key == "7"
+    assert world.reset(7).state_key == "7"
     with pytest.raises(ConfigError, match=r"has no option moon='full' — it has: mood"):
         make_environment("troublesome_world:TroublesomeWorld", moon="full")
     with pytest.raises(UnknownNameError, match="module troublesome_world has no 'World'"):
@@ -69,14 +69,14 @@ class Halfway:
     def __init__(self, size: int) -> None:
         self.size = size
 
-    def restart(self, seed: int) -> None: ...
+    def reset(self, seed: int) -> None: ...
 
 
 def test_a_class_that_lacks_members_is_told_which() -> None:
     name = f"{__name__}:Halfway"
     with pytest.raises(ConfigError) as error:
         make_environment(name, size=3)
-    missing = "ceiling, observation, act, legal_actions, expert, success, measures, close"
+    missing = "observation, step, legal_actions, success, metrics, close"
     assert str(error.value).startswith(f"{name} lacks {missing} — ")
     with pytest.raises(ConfigError) as error:
         make_environment(name)

@@ -20,7 +20,7 @@ from forethought.environments.vector import (
     InProcessRunner,
     Replay,
     Reply,
-    Restart,
+    Reset,
     Runner,
     SubprocessRunner,
 )
@@ -46,7 +46,7 @@ def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
         yield made
 
 
-def ask(runner: Runner, slot: int, command: Restart | Act | Replay) -> Answer:
+def ask(runner: Runner, slot: int, command: Reset | Act | Replay) -> Answer:
     runner.send(slot, command)
     (answer,) = runner.receive()
     assert answer.slot == slot
@@ -61,7 +61,7 @@ def reply(answer: Answer) -> Reply:
 def test_commands_are_executed_and_answered_in_the_order_of_slots(runner: Runner) -> None:
     assert (runner.slots, runner.actions) == (3, ("add", "raise", "exit", "hang", "end"))
     for slot in (2, 0, 1):
-        runner.send(slot, Restart(10 * slot))
+        runner.send(slot, Reset(10 * slot))
     answers: list[Answer] = []
     while len(answers) < 3:
         some = runner.receive()
@@ -71,9 +71,9 @@ def test_commands_are_executed_and_answered_in_the_order_of_slots(runner: Runner
     assert keys == {0: "0", 1: "10", 2: "20"}
     first = reply(ask(runner, 1, Act("add")))
     assert first.transition == (1.0, False, False)
-    assert first.measures == (("count", 11.0),)
+    assert first.metrics == (("count", 11.0),)
     assert not first.success
-    assert first.advice is None
+    assert first.expert_action is None
     last = reply(ask(runner, 1, Act("end")))
     assert last.transition == (1.0, True, False)
     assert last.success
@@ -87,7 +87,7 @@ def test_replay_leads_to_the_state_and_gives_the_last_transition(runner: Runner)
 
 
 def test_an_exception_is_an_answer_and_the_slot_gets_a_fresh_instance(runner: Runner) -> None:
-    ask(runner, 0, Restart(1))
+    ask(runner, 0, Reset(1))
     answer = ask(runner, 0, Act("raise"))
     assert answer == Failed(0, EnvironmentFailure.CRASH, "seed 1, step 1: ValueError: as asked")
     with pytest.raises(RuntimeError, match="no episode"):
@@ -100,7 +100,7 @@ def test_misuse_is_refused(runner: Runner) -> None:
         runner.receive()
     with pytest.raises(RuntimeError, match="no episode"):
         runner.send(0, Act("add"))
-    runner.send(0, Restart(0))
+    runner.send(0, Reset(0))
     with pytest.raises(RuntimeError, match=r"not answered|not been received"):
         runner.send(0, Act("add"))
     runner.receive()
@@ -110,11 +110,11 @@ def test_misuse_is_refused(runner: Runner) -> None:
 
 
 def test_advice_is_given_on_request_until_the_episode_ends() -> None:
-    with InProcessRunner(TROUBLE, 1, with_advice=True) as runner:
-        advice = reply(ask(runner, 0, Restart(0))).advice
-        assert advice is not None
-        assert advice.action == "add"
-        assert reply(ask(runner, 0, Act("end"))).advice is None
+    with InProcessRunner(TROUBLE, 1, with_expert=True) as runner:
+        expert_action = reply(ask(runner, 0, Reset(0))).expert_action
+        assert expert_action is not None
+        assert expert_action.action == "add"
+        assert reply(ask(runner, 0, Act("end"))).expert_action is None
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def one_worker() -> Iterator[SubprocessRunner]:
     """Three slots in one process, so that each one's trouble is the others'."""
     with SubprocessRunner(TROUBLE, 3, workers=1, timeout_s=0.5) as runner:
         for slot in range(3):
-            ask(runner, slot, Restart(100 * slot))
+            ask(runner, slot, Reset(100 * slot))
         ask(runner, 1, Act("add"))
         yield runner
 
@@ -178,7 +178,7 @@ def test_a_replay_may_take_longer_than_one_action(one_worker: SubprocessRunner) 
 def test_slow_slots_keep_nobody_waiting() -> None:
     with SubprocessRunner(TROUBLE, 2, workers=2, timeout_s=60) as runner:
         for slot in range(2):
-            ask(runner, slot, Restart(0))
+            ask(runner, slot, Reset(0))
         runner.send(0, Act("hang"))
         for count in range(1, 4):
             assert reply(ask(runner, 1, Act("add"))).observation.state_key == str(count)
@@ -213,14 +213,14 @@ PARENT = """
 import signal, sys
 from functools import partial
 from forethought.environments import make_environment
-from forethought.environments.vector import Act, Restart, SubprocessRunner
+from forethought.environments.vector import Act, Reset, SubprocessRunner
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
     factory = partial(make_environment, "troublesome_world:TroublesomeWorld")
     runner = SubprocessRunner(factory, 2, workers=2)
     for slot in range(2):
-        runner.send(slot, Restart(0))
+        runner.send(slot, Reset(0))
     while runner._ledger._records[0].outstanding or runner._ledger._records[1].outstanding:
         runner.receive()
     runner.send(0, Act("hang"))
@@ -257,11 +257,11 @@ def test_no_worker_outlives_its_parent(way: str, tmp_path: Path) -> None:
 def test_closing_ends_all_workers_and_may_be_done_twice() -> None:
     runner = SubprocessRunner(TROUBLE, 4, workers=2)
     workers = runner.process_ids
-    runner.send(0, Restart(0))
+    runner.send(0, Reset(0))
     runner.close()
     runner.close()
     for worker in workers:
         assert worker is not None
         await_end(worker)
     with pytest.raises(RuntimeError, match="closed"):
-        runner.send(1, Restart(0))
+        runner.send(1, Reset(0))

@@ -40,7 +40,7 @@ def claims(facts: ThoughtFacts) -> list[tuple[str, str | None, bool]]:
 
 def opened(name: str, options: dict[str, object]) -> Environment:
     environment = make_environment(name, **options)  # type: ignore[arg-type]
-    environment.restart(0)
+    environment.reset(0)
     return environment
 
 
@@ -50,16 +50,16 @@ def test_experts_are_right_and_do_what_they_conclude(name: str, options: dict[st
     environment = opened(name, options)
     assert isinstance(environment, WithThoughtFacts)
     for seed in range(30):
-        environment.restart(seed)
+        environment.reset(seed)
         ended = False
         while not ended:
-            advice = environment.expert()
-            response = write_answer(advice, "thoughts")
+            expert_action = environment.expert()
+            response = write_answer(expert_action, "thoughts")
             facts = environment.thought_facts(response)
             false = [claim for claim in claims(facts) if not claim[2]]
             assert not false, (response, facts)
-            assert advice.action in facts.concluded_actions, (response, facts)
-            transition = environment.act(advice.action)
+            assert expert_action.action in facts.concluded_actions, (response, facts)
+            transition = environment.step(expert_action.action)
             ended = transition.terminated or transition.truncated
 
 
@@ -152,7 +152,7 @@ def formula_game(cards: tuple[int, ...], typed: str, *, rules: FormulaRules) -> 
     game = FormulaGame(rules)
     game.begin(tuple(Card(points, 0) for points in cards), cards)
     for token in typed:
-        game.act(token)
+        game.step(token)
     return game
 
 
@@ -242,7 +242,7 @@ def test_a_blackjack_thought() -> None:
 
 def test_a_bandit_thought() -> None:
     bandit = Bandit()
-    bandit.restart(0)
+    bandit.reset(0)
     right = bandit.expert().action
     wrong = "a" if right != "a" else "b"
     for read in (right, wrong):

@@ -26,13 +26,13 @@ def begun(hidden: str = "cat") -> TwentyQuestions:
     """A world in which this object is hidden."""
     world = make_environment("TwentyQuestions")
     assert isinstance(world, TwentyQuestions)
-    world.restart(0)
+    world.reset(0)
     world._hidden = NAMES.index(hidden)  # pyright: ignore[reportPrivateUsage]
     return world
 
 
 def ask(world: TwentyQuestions, question: str) -> str:
-    world.act(question)
+    world.step(question)
     text = world.observation().text
     assert text is not None
     return text.split("\n")[-1]
@@ -119,15 +119,15 @@ def test_the_oracle_answers_from_the_table() -> None:
 
 def test_the_right_guess_pays_nothing_and_ends() -> None:
     world = begun("corn")
-    assert world.act("Is it a vegetable?") == (-1.0, False, False)
-    assert world.act("Is it a cat?") == (-1.0, False, False)
-    assert world.act("Could it be corn?") == (0.0, True, False)
+    assert world.step("Is it a vegetable?") == (-1.0, False, False)
+    assert world.step("Is it a cat?") == (-1.0, False, False)
+    assert world.step("Could it be corn?") == (0.0, True, False)
     assert world.success()
 
 
 def test_the_twentieth_question_terminates() -> None:
     world = begun("cat")
-    outcomes = [world.act("Is it alive?") for _ in range(20)]
+    outcomes = [world.step("Is it alive?") for _ in range(20)]
     assert outcomes == [(-1.0, False, False)] * 19 + [(-1.0, True, False)]
     assert not world.success()
 
@@ -135,19 +135,19 @@ def test_the_twentieth_question_terminates() -> None:
 def test_the_twentieth_question_may_win() -> None:
     world = begun("cat")
     for _ in range(19):
-        world.act("What?")
-    assert world.measures()[0] == ("not_understood", 19.0)
-    assert world.act("Is it a cat?") == (0.0, True, False)
+        world.step("What?")
+    assert world.metrics()[0] == ("not_understood", 19.0)
+    assert world.step("Is it a cat?") == (0.0, True, False)
 
 
 def test_questions_that_are_not_understood_cost_as_much() -> None:
-    assert begun().act("What?") == (-1.0, False, False)
+    assert begun().step("What?") == (-1.0, False, False)
 
 
 def test_a_true_attribute_is_no_guess() -> None:
     """Barking is true of the dog alone, and still has to be followed by the guess."""
     world = begun("dog")
-    assert world.act("Does it bark?") == (-1.0, False, False)
+    assert world.step("Does it bark?") == (-1.0, False, False)
     assert world.expert().action == "Is it a dog?"
 
 
@@ -187,7 +187,7 @@ def test_the_data_policy_is_informed_by_its_skill(skill: float) -> None:
     world = begun()
     informed = 0
     for seed in range(300):
-        world.restart(seed)
+        world.reset(seed)
         player = world.data_policy(skill, np.random.default_rng(seed))
         number = understand(player().action)
         assert number is not None
@@ -205,7 +205,7 @@ def test_the_data_policy_uses_all_wordings() -> None:
 def test_questions_may_be_said_in_words() -> None:
     world = make_environment("TwentyQuestions", wordings="words")
     assert isinstance(world, TwentyQuestions)
-    assert world.restart(0).goal.endswith("Guess: cat?")
+    assert world.reset(0).goal.endswith("Guess: cat?")
     player = world.data_policy(1.0, np.random.default_rng(0))
     said = {player().action for _ in range(300)}
     assert said == {bare_words()[number] for number in good_questions(all_candidates(), 5)}
@@ -218,14 +218,14 @@ def test_questions_may_be_said_in_words() -> None:
 def test_a_question_is_legal_once() -> None:
     """However it was asked; in the next game it is open again."""
     world = make_environment("TwentyQuestions", wordings="words")
-    world.restart(0)
+    world.reset(0)
     everything = world.legal_actions()
     assert everything == bare_words()
     for asked in ("Is it made of metal?", "metal?", "What is it?"):
-        world.act(asked)
+        world.step(asked)
         assert world.legal_actions() == tuple(w for w in everything if w != "metal?")
-    assert world.measures() == (("not_understood", 1.0), ("repeated", 1.0))
-    world.restart(1)
+    assert world.metrics() == (("not_understood", 1.0), ("repeated", 1.0))
+    world.reset(1)
     assert world.legal_actions() == everything
 
 
@@ -233,7 +233,7 @@ def test_replies_may_be_facts() -> None:
     """Whose words, but for case, are a question of the list."""
     world = make_environment("TwentyQuestions", wordings="words", replies="facts")
     assert isinstance(world, TwentyQuestions)
-    assert "Yes, METAL, or No, metal." in world.restart(0).goal
+    assert "Yes, METAL, or No, metal." in world.reset(0).goal
     world._hidden = NAMES.index("cat")  # pyright: ignore[reportPrivateUsage]
     assert ask(world, "alive?") == "ALIVE"
     assert ask(world, "Is it bigger than a house?") == "bigger than a house"

@@ -58,21 +58,21 @@ def begun(**options: str) -> tuple[Wordle, str]:
     """A world, and the word that is hidden in it."""
     world = make_environment("Wordle", **options)
     assert isinstance(world, Wordle)
-    world.restart(0)
+    world.reset(0)
     return world, load_words(world.words)[world._hidden]  # pyright: ignore[reportPrivateUsage]
 
 
 def test_the_hidden_word_pays_nothing_and_ends() -> None:
     world, hidden = begun()
-    assert world.act("about") == (-1.0, False, False)
-    assert world.act(hidden) == (0.0, True, False)
+    assert world.step("about") == (-1.0, False, False)
+    assert world.step(hidden) == (0.0, True, False)
     assert world.success()
 
 
 def test_the_sixth_wrong_guess_terminates() -> None:
     world, hidden = begun()
     wrong = [word for word in load_words("small") if word != hidden][:6]
-    outcomes = [world.act(word) for word in wrong]
+    outcomes = [world.step(word) for word in wrong]
     assert outcomes == [(-1.0, False, False)] * 5 + [(-1.0, True, False)]
     assert not world.success()
 
@@ -80,27 +80,27 @@ def test_the_sixth_wrong_guess_terminates() -> None:
 def test_the_sixth_guess_may_win() -> None:
     world, hidden = begun()
     for _ in range(5):
-        world.act("xyzzy")
-    assert world.act(hidden) == (0.0, True, False)
+        world.step("xyzzy")
+    assert world.step(hidden) == (0.0, True, False)
     assert world.success()
 
 
 def test_a_word_outside_the_list_is_a_guess() -> None:
     world, _ = begun()
-    assert world.act("zzzzz") == (-1.0, False, False)
+    assert world.step("zzzzz") == (-1.0, False, False)
     assert world.observation().text == "> zzzzz\nnot in the list"
-    assert world.measures()[0] == ("not_listed", 1.0)
+    assert world.metrics()[0] == ("not_listed", 1.0)
     assert world.expert().action == "t r a d e"  # nothing was learned
 
 
 @pytest.mark.parametrize("spelling", ["trade", "t r a d e", " TRADE\n", "T r a de"])
 def test_a_word_however_spelled(spelling: str) -> None:
     world, hidden = begun()
-    world.act(spelling)
+    world.step(spelling)
     text = world.observation().text
     assert text is not None
     assert text.split("\n")[1] == signs("trade", hidden)
-    assert world.measures()[0] == ("not_listed", 0.0)
+    assert world.metrics()[0] == ("not_listed", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_the_replies_may_say_what_is_known() -> None:
     world, hidden = begun(replies="known")
     guesses = [guess for guess in ("about", "trade") if guess != hidden]
     for guess in guesses:
-        world.act(guess)
+        world.step(guess)
     marks = [(guess, code(mark(guess, hidden, "official"))) for guess in guesses]
     lines = (world.observation().text or "").split("\n")
     assert lines[1::2] == [
         f"{shown(marks[n][1])}, {known(marks[: n + 1])}" for n in range(len(guesses))
     ]
-    world.restart(1)
-    world.act("xyzzy")
+    world.reset(1)
+    world.step("xyzzy")
     assert world.observation().text == "> xyzzy\nnot in the list"
 
 
@@ -151,10 +151,10 @@ def test_a_word_is_legal_once(spelling: str, said: str) -> None:
     assert hidden != "trade"
     everything = world.legal_actions()
     for guess in ("trade", "t r a d e", "xyzzy"):
-        world.act(guess)
+        world.step(guess)
         assert world.legal_actions() == tuple(word for word in everything if word != said)
-    assert world.measures() == (("not_listed", 1.0), ("repeated", 1.0))
-    world.restart(1)
+    assert world.metrics() == (("not_listed", 1.0), ("repeated", 1.0))
+    world.reset(1)
     assert world.legal_actions() == everything
 
 
@@ -162,7 +162,7 @@ def test_candidates_are_the_words_that_agree_with_all_marks() -> None:
     world, hidden = begun()
     guesses = [guess for guess in ("about", "trade", "steel") if guess != hidden]
     for guess in guesses:
-        world.act(guess)
+        world.step(guess)
     left = [
         word
         for word in load_words("small")
@@ -203,9 +203,9 @@ def test_the_data_policy_keeps_to_the_marks_by_its_skill(skill: float) -> None:
     world, _ = begun()
     agreed = total = 0
     for seed in range(200):
-        world.restart(seed)
+        world.reset(seed)
         player = world.data_policy(skill, np.random.default_rng(seed))
-        world.act(player().action)
+        world.step(player().action)
         candidates = world._candidates.tolist()  # pyright: ignore[reportPrivateUsage]
         if not world.success():
             guess = player().action.replace(" ", "")
@@ -234,10 +234,10 @@ def test_the_reference_draws_the_word_anew_among_those_that_agree() -> None:
     words = load_words("small")
     changed = 0
     for seed in range(30):
-        world.restart(seed)
+        world.reset(seed)
         first = world._hidden  # pyright: ignore[reportPrivateUsage]
-        world.act("about")
-        world.act("steel")
+        world.step("about")
+        world.step("steel")
         changed += first != world._hidden  # pyright: ignore[reportPrivateUsage]
         hidden = words[world._hidden]  # pyright: ignore[reportPrivateUsage]
         lines = (world.observation().text or "").split("\n")

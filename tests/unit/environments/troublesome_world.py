@@ -3,9 +3,9 @@
 import os
 import time
 
-from forethought.environments.contract import Advice, Ceiling, Transition
+from forethought.environments.contract import Ceiling, ExpertAction, Transition
 from forethought.errors import ConfigError
-from forethought.types import Measure, Observation
+from forethought.types import Metric, Observation
 
 
 class TroublesomeWorld:
@@ -22,7 +22,7 @@ class TroublesomeWorld:
         self._count = 0
         self._is_over = True
 
-    def restart(self, seed: int) -> Observation:
+    def reset(self, seed: int) -> Observation:
         self._count = seed
         self._is_over = False
         return self.observation()
@@ -37,7 +37,7 @@ class TroublesomeWorld:
             task_type="Count",
         )
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         if self._is_over:
             raise RuntimeError("over")
         if action == "raise":
@@ -53,14 +53,14 @@ class TroublesomeWorld:
     def legal_actions(self) -> tuple[str, ...]:
         return self.actions
 
-    def expert(self) -> Advice:
-        return Advice("add", ())
+    def expert(self) -> ExpertAction:
+        return ExpertAction("add", ())
 
     def success(self) -> bool:
         return self._is_over
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (Measure("count", float(self._count)),)
+    def metrics(self) -> tuple[Metric, ...]:
+        return (Metric("count", float(self._count)),)
 
     def close(self) -> None:
         pass

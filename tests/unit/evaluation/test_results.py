@@ -16,8 +16,8 @@ from forethought.types import (
     Completion,
     EnvironmentFailure,
     FinishReason,
-    Measure,
     Message,
+    Metric,
     ParsedAction,
     Prompt,
     Span,
@@ -43,15 +43,15 @@ def step(reward: float, *, is_valid: bool = True, tokens: int = 2, last: bool = 
     )
 
 
-def episode(*steps: Step, success: bool = False, measures: tuple[Measure, ...] = ()) -> Trajectory:
-    return Trajectory("world", 5, "task", 0, steps, None, success, measures)
+def episode(*steps: Step, success: bool = False, metrics: tuple[Metric, ...] = ()) -> Trajectory:
+    return Trajectory("world", 5, "task", 0, steps, None, success, metrics)
 
 
 WON = episode(
-    step(0.0), step(1.0, tokens=6, last=True), success=True, measures=(Measure("progress", 1.0),)
+    step(0.0), step(1.0, tokens=6, last=True), success=True, metrics=(Metric("progress", 1.0),)
 )
 LOST = episode(
-    step(-1.0, is_valid=False), step(-1.0, last=True), measures=(Measure("progress", 0.5),)
+    step(-1.0, is_valid=False), step(-1.0, last=True), metrics=(Metric("progress", 0.5),)
 )
 CRASHED = dataclasses.replace(episode(step(-9.0, is_valid=False)), failure=EnvironmentFailure.CRASH)
 NEVER_BEGUN = dataclasses.replace(episode(), failure=EnvironmentFailure.TIMEOUT)
@@ -69,7 +69,7 @@ def test_a_row_by_hand() -> None:
     assert row.mean_episode_steps == 2.0
     assert row.mean_completion_tokens == pytest.approx(20 / 6)
     assert (row.episodes, row.failures) == (3, 0)
-    (progress,) = row.measures
+    (progress,) = row.metrics
     assert (progress.name, progress.value) == ("progress", pytest.approx(2.5 / 3))
 
 
@@ -91,7 +91,7 @@ def test_an_agent_without_tokens_has_no_mean_of_them() -> None:
 
 def test_a_measure_is_averaged_over_the_episodes_that_report_it() -> None:
     row = summarize("policy", [WON, episode(step(0.0, last=True)), LOST], np.random.default_rng(0))
-    assert row.measures == (Measure("progress", 0.75),)
+    assert row.metrics == (Metric("progress", 0.75),)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def an_evaluation() -> Evaluation:
         mean_completion_tokens=31.5,
         episodes=400,
         failures=1,
-        measures=(Measure("progress", 0.5), Measure("a λ", 2.0)),
+        metrics=(Metric("progress", 0.5), Metric("a λ", 2.0)),
         thoughts=ThoughtRates(strict_format=Rate.of(3, 4)),
     )
     return Evaluation(
@@ -132,7 +132,7 @@ def an_evaluation() -> Evaluation:
         temperature=0.2,
         policy=row,
         random=dataclasses.replace(row, name="random", mean_completion_tokens=None),
-        expert=dataclasses.replace(row, name="expert", measures=()),
+        expert=dataclasses.replace(row, name="expert", metrics=()),
         ceiling=EvaluationRow("ceiling", success_rate=1.0),
     )
 
@@ -191,10 +191,10 @@ def test_the_first_version_is_read_as_without_thoughts() -> None:
 
 
 def test_a_measure_that_is_not_finite_is_null() -> None:
-    row = EvaluationRow("policy", measures=(Measure("score", math.nan),))
+    row = EvaluationRow("policy", metrics=(Metric("score", math.nan),))
     text = dataclasses.replace(an_evaluation(), policy=row).to_json()
     assert json.loads(text)["measures"] == {"score": None}
-    [measure] = Evaluation.from_json(text).policy.measures
+    [measure] = Evaluation.from_json(text).policy.metrics
     assert math.isnan(measure.value)
 
 

@@ -59,10 +59,10 @@ def test_another_world_or_another_number_of_episodes_is_played() -> None:
 class FrailNumberLine(NumberLine):
     """Cannot play the third held-out episode."""
 
-    def restart(self, seed: int) -> Observation:
+    def reset(self, seed: int) -> Observation:
         if seed == episode_seed(Split.EVALUATION, 0, 2):
             raise OSError("no such device")
-        return super().restart(seed)
+        return super().reset(seed)
 
 
 def test_what_a_world_raises_costs_an_episode_and_no_evaluation() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from forethought.environments.contract import Advice, WithDataPolicy
+from forethought.environments.contract import ExpertAction, WithDataPolicy
 from forethought.environments.registry import make_environment
 from forethought.models.encoding import Encoder
 from forethought.models.tiny import make_tiny
@@ -28,15 +28,15 @@ def test_a_prompt_begins_with_the_last_one_and_its_answer(name: str, encoder: En
     assert isinstance(world, WithDataPolicy)
     prompter = make_prompter(name, world.actions, answer_format="action_only")
     for seed in range(5):
-        observation = world.restart(seed)
+        observation = world.reset(seed)
         player = world.data_policy(0.5, np.random.default_rng(seed))
         over, so_far = False, ()
         while not over:
             prompt = encoder.encode(prompter.messages(observation)).token_ids
             assert prompt[: len(so_far)] == so_far
-            advice = player()
-            so_far = (*prompt, *encoder.tokenize_answer(write_answer(advice, "action_only")))
-            _, terminated, truncated = world.act(advice.action)
+            expert_action = player()
+            so_far = (*prompt, *encoder.tokenize_answer(write_answer(expert_action, "action_only")))
+            _, terminated, truncated = world.step(expert_action.action)
             over = terminated or truncated
             observation = world.observation()
         last = encoder.encode(prompter.messages(observation)).token_ids
@@ -48,9 +48,9 @@ def test_a_prompt_begins_with_the_last_one_and_its_answer(name: str, encoder: En
 def test_any_answer_comes_back_as_it_was_given(name: str, odd: str, encoder: Encoder) -> None:
     world = make_environment(name)
     prompter = make_prompter(name, world.actions, answer_format="action_only")
-    first = encoder.encode(prompter.messages(world.restart(0))).token_ids
-    world.act(odd)
-    answer = encoder.tokenize_answer(write_answer(Advice(odd, ()), "action_only"))
+    first = encoder.encode(prompter.messages(world.reset(0))).token_ids
+    world.step(odd)
+    answer = encoder.tokenize_answer(write_answer(ExpertAction(odd, ()), "action_only"))
     second = encoder.encode(prompter.messages(world.observation())).token_ids
     assert second[: len(first) + len(answer)] == (*first, *answer)
 
@@ -58,9 +58,9 @@ def test_any_answer_comes_back_as_it_was_given(name: str, odd: str, encoder: Enc
 @pytest.mark.parametrize("name", WORLDS)
 def test_the_roles_alternate(name: str) -> None:
     world = make_environment(name)
-    world.restart(0)
+    world.reset(0)
     for action in ("a", "b"):
-        world.act(action)
+        world.step(action)
     messages = make_prompter(name, world.actions).messages(world.observation())
     assert [message.role for message in messages] == ["user", "assistant"] * 2 + ["user"]
     told = [line for message in messages[1:] for line in message.text.split("\n")]

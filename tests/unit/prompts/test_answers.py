@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forethought.environments.contract import Advice
+from forethought.environments.contract import ExpertAction
 from forethought.prompts.answers import parse_answer, write_answer
 from forethought.types import Completion, FinishReason, ParseFailure, Span
 
@@ -170,11 +170,9 @@ def test_an_action_is_never_a_prefix_of_another() -> None:
     assert parsed.failure is ParseFailure.UNKNOWN_ACTION
 
 
-class Spoken(tuple[str, ...]):
-    """Actions of a world that knows what "plus" means."""
-
-    def meant_by(self, text: str) -> str | None:
-        return {"plus": "+"}.get(text)
+def plus_in_words(text: str, admissible: Sequence[str]) -> str | None:
+    """Of an environment that knows what "plus" means."""
+    return {"plus": "+"}.get(text)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +181,8 @@ class Spoken(tuple[str, ...]):
 )
 def test_the_world_decides_what_a_text_means(text: str, action: str, is_valid: bool) -> None:
     """That is what is executed and recorded; what means nothing is tried as it was written."""
-    parsed = parse_answer(said(f'"action": "{text}"'), Spoken(("+", "-")))
+    completion = said(f'"action": "{text}"')
+    parsed = parse_answer(completion, ("+", "-"), resolve_action=plus_in_words)
     assert (parsed.action, parsed.is_valid) == (action, is_valid)
 
 
@@ -232,7 +231,7 @@ def test_text_without_tokens() -> None:
 # --- written, and read back -----------------------------------------------------------------------
 
 
-ADVICE = Advice("+", (("cards", "[7, 5]"), ("thoughts", '"7 first"')))
+ADVICE = ExpertAction("+", (("cards", "[7, 5]"), ("thoughts", '"7 first"')))
 
 
 def test_written_form() -> None:
@@ -248,7 +247,7 @@ json_values = st.recursive(
     max_leaves=5,
 )
 advices = st.builds(
-    Advice,
+    ExpertAction,
     action=st.text().map(str.strip),
     fields=st.lists(
         st.tuples(st.sampled_from(["cards", "formula", "thoughts"]), json_values.map(json.dumps)),
@@ -259,14 +258,16 @@ advices = st.builds(
 
 @settings(deadline=None)  # a busy machine is not a failure
 @given(advices, st.sampled_from(["thoughts", "action_only"]), st.data())
-def test_what_is_written_is_read_back(advice: Advice, form: str, data: st.DataObject) -> None:
+def test_what_is_written_is_read_back(
+    expert_action: ExpertAction, form: str, data: st.DataObject
+) -> None:
     """However its tokens cut it: the action, and the tokens of everything before its key."""
-    text = write_answer(advice, form)  # pyright: ignore[reportArgumentType]
+    text = write_answer(expert_action, form)  # pyright: ignore[reportArgumentType]
     cuts = sorted(data.draw(st.sets(st.integers(1, len(text) - 1), max_size=12)))
     edges = [0, *cuts, len(text)]
     pieces = [text[start:stop] for start, stop in pairwise(edges)]
-    parsed = parse_answer(said(text, pieces), [advice.action])
-    assert (parsed.action, parsed.is_valid) == (advice.action, True)
+    parsed = parse_answer(said(text, pieces), [expert_action.action])
+    assert (parsed.action, parsed.is_valid) == (expert_action.action, True)
     key = text.rindex('"action": ')
     assert parsed.thought_span == Span(0, sum(stop <= key for stop in edges[1:]))
     assert parsed.action_span == Span(parsed.thought_span.stop, len(pieces))
@@ -274,7 +275,7 @@ def test_what_is_written_is_read_back(advice: Advice, form: str, data: st.DataOb
 
 @settings(deadline=None)  # a busy machine is not a failure
 @given(advices)
-def test_what_is_written_is_json(advice: Advice) -> None:
-    written: object = json.loads(write_answer(advice, "thoughts"))
-    expected = {name: json.loads(value) for name, value in advice.fields}
-    assert written == expected | {"action": advice.action}
+def test_what_is_written_is_json(expert_action: ExpertAction) -> None:
+    written: object = json.loads(write_answer(expert_action, "thoughts"))
+    expected = {name: json.loads(value) for name, value in expert_action.fields}
+    assert written == expected | {"action": expert_action.action}

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
-from forethought.environments.contract import Advice
+from forethought.environments.contract import ExpertAction
 from forethought.prompts.answers import parse_answer
 from forethought.prompts.history import behind, with_history
 from forethought.prompts.plain import PlainPrompter
@@ -41,11 +41,13 @@ def test_instructions_then_examples_then_the_world() -> None:
 
 @pytest.mark.parametrize("action", ["heat", 'say "no"'])
 def test_an_answer_in_the_form_is_read_like_any_other(action: str) -> None:
-    advice = Advice(action, (("cards", "[2, 3]"), ("thoughts", json.dumps('Is it "cold"?\n'))))
-    text = write_thought_and_action(advice)
+    expert_action = ExpertAction(
+        action, (("cards", "[2, 3]"), ("thoughts", json.dumps('Is it "cold"?\n')))
+    )
+    text = write_thought_and_action(expert_action)
     assert text.startswith('Thought: cards: [2, 3]. Is it "cold"?')
     assert parsed(text) == (action, True)
-    assert write_thought_and_action(Advice("heat", ())) == 'Action: {"action": "heat"}'
+    assert write_thought_and_action(ExpertAction("heat", ())) == 'Action: {"action": "heat"}'
 
 
 def test_the_instructions_themselves_name_no_action() -> None:
@@ -89,7 +91,7 @@ def test_the_experts_episodes_are_shown(world: str) -> None:
     assert [message.role for message in shown[:2]] == ["user", "assistant"]
     assert all(a.role != b.role for a, b in pairwise(shown))
     environment = opened.factory()
-    first = environment.restart(episode_seed(Split.DEMONSTRATION, 0, 0))
+    first = environment.reset(episode_seed(Split.DEMONSTRATION, 0, 0))
     assert shown[0].text == opened.prompter.messages(first)[0].text
     assert shown[1].text == write_thought_and_action(environment.expert())
     environment.close()
@@ -107,7 +109,7 @@ def test_the_past_is_told_as_it_was_to_be() -> None:
     opened = open_world(EnvironmentConfig("Bandit"), history, default_image_size=None)
     prompter = with_history(reasoning_and_acting(opened, examples=1).prompter)
     environment = opened.factory()
-    seen = environment.restart(0)
+    seen = environment.reset(0)
     environment.close()
     *_, last = prompter.messages(seen, (behind(seen, "b", opened.actions),))
     assert last.text.startswith("Before:\n")

@@ -74,7 +74,7 @@ def test_experts_keep_the_form_that_the_prompt_asks_for(
     name: str, wording: str, answer_format: AnswerFormat
 ) -> None:
     environment = make_environment(name)
-    environment.restart(0)
+    environment.reset(0)
     prompter = make_prompter(
         name,
         environment.actions,

@@ -34,7 +34,7 @@ def test_told_as_learned(prompt: PromptConfig, line: str) -> None:
     ).prompter
     asking = open_world(NUMBER_LINE, prompt, default_image_size=64).prompter
     world = open_world(NUMBER_LINE, prompt, default_image_size=64).factory()
-    observation = world.restart(3)
+    observation = world.reset(3)
     past = [Past(observation, "+", is_valid=True)]
     told = asking.messages(observation, past)  # type: ignore[call-arg]
     assert told[-1].text.split("\n")[-1] == line
@@ -68,9 +68,9 @@ def test_an_episode_stays_one_sequence() -> None:
     prompt = PromptConfig(format="action_only", return_levels=4)
     world = open_world(EnvironmentConfig("Wordle"), prompt, default_image_size=64)
     environment = world.factory()
-    prompts = [world.prompter.messages(environment.restart(0))]
+    prompts = [world.prompter.messages(environment.reset(0))]
     for guess in ("about", "trade"):
-        environment.act(guess)
+        environment.step(guess)
         prompts.append(world.prompter.messages(environment.observation()))
     for before, now in pairwise(prompts):
         assert texts(now)[: len(before)] == texts(before)

@@ -21,8 +21,8 @@ from forethought.types import (
     EnvironmentFailure,
     FinishReason,
     Image,
-    Measure,
     Message,
+    Metric,
     ParsedAction,
     ParseFailure,
     Prompt,
@@ -101,7 +101,7 @@ def episode(*steps: Step, seed: int = 1, success: bool = False, first_step: int 
 def won(seed: int = 1) -> Trajectory:
     return replace(
         episode(step(), step(reward=1.0, last=True), seed=seed, success=True),
-        measures=(Measure("progress", 1.0),),
+        metrics=(Metric("progress", 1.0),),
     )
 
 
@@ -138,7 +138,7 @@ def row(name: str, rate: float, *, failures: int = 0) -> EvaluationRow:
         mean_completion_tokens=31.0,
         episodes=40,
         failures=failures,
-        measures=(Measure("progress", 0.75),),
+        metrics=(Metric("progress", 0.75),),
     )
 
 

@@ -15,7 +15,7 @@ import pytest
 from forethought.configs.parts import EnvironmentConfig
 from forethought.errors import RunFolderError, StorageError
 from forethought.reports import write_report
-from forethought.types import Measure, Trajectory
+from forethought.types import Metric, Trajectory
 from tests.unit.reports.builders import (
     HOSTILE,
     PPO,
@@ -231,7 +231,7 @@ def _is_token(attributes: dict[str, str]) -> bool:
 def _told_by(text: str, path: Path) -> Path:
     """A run in which a model, a world and a person wrote this, each where they can."""
     played = episode(step(text, message=text, key=text, is_valid=False, last=True))
-    played = replace(played, task_type=text, measures=(Measure(text, 1.0),))
+    played = replace(played, task_type=text, metrics=(Metric(text, 1.0),))
     encodable = re.sub(r"[\ud800-\udfff\x00]", "", text)
     metrics = ['{"loss": 1, %s: 1}' % json.dumps(encodable)]  # noqa: UP031
     world = EnvironmentConfig(id=encodable)

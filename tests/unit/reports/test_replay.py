@@ -14,7 +14,7 @@ from forethought.reports.images import ImageTable
 from forethought.reports.replay import Replay, make_replay
 from forethought.reports.selection import select_episodes
 from forethought.reports.static_replay import static_replay
-from forethought.types import FinishReason, Image, Measure, Message, Prompt, Trajectory
+from forethought.types import FinishReason, Image, Message, Metric, Prompt, Trajectory
 from forethought.visible import visible
 from tests.unit.reports.builders import (
     HOSTILE,
@@ -72,14 +72,14 @@ def test_a_seed_keeps_every_digit() -> None:
 def test_numbers_that_are_not_finite_are_missing() -> None:
     odd = replace(
         episode(step(reward=math.nan, value=math.inf), step(reward=1.0, last=True)),
-        measures=(Measure("bad", math.nan), Measure("good", 1 / 3)),
+        metrics=(Metric("bad", math.nan), Metric("good", 1 / 3)),
     )
     [shown] = replay_of(odd).episodes
     assert shown.steps[0].reward is None
     assert shown.steps[0].value is None
     assert shown.steps[1].return_so_far is None, "it holds the missing reward"
     assert shown.total is None
-    assert shown.measures == (("bad", None), ("good", 0.3333333))
+    assert shown.metrics == (("bad", None), ("good", 0.3333333))
 
 
 def test_texts_and_pictures_that_repeat_are_held_once() -> None:
@@ -148,7 +148,7 @@ def test_an_answer_without_tokens_is_shown_as_text() -> None:
 def test_hostile_text_reaches_the_script_as_it_was_written() -> None:
     """In every place where a model or a world may write."""
     odd = replace(episode(step(HOSTILE, key=HOSTILE, message=HOSTILE, is_valid=False)))
-    odd = replace(odd, task_type=HOSTILE, measures=(Measure(HOSTILE, 1.0),))
+    odd = replace(odd, task_type=HOSTILE, metrics=(Metric(HOSTILE, 1.0),))
     page = Page(f"<script>{replay_of(odd).to_json()}</script>")
     assert [element.tag for element in page.elements] == ["script"]
     content = json.loads(page.elements[0].text)

@@ -120,7 +120,7 @@ def test_a_run_that_was_not_judged_says_how_to(tmp_path: Path) -> None:
 
 def test_a_measure_may_have_any_name(tmp_path: Path) -> None:
     judged = evaluation(0.5)
-    policy = replace(judged.policy, measures=(judged.policy.measures[0]._replace(name="<img>"),))
+    policy = replace(judged.policy, metrics=(judged.policy.metrics[0]._replace(name="<img>"),))
     run = make_run(tmp_path / "run", SFT, judged=replace(judged, policy=policy, checkpoint=HOSTILE))
     page = page_of(run)
     assert not page.all("img")

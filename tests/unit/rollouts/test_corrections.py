@@ -33,9 +33,9 @@ class OneStair(Stairs):
 class Downstairs(Stairs):
     """Another world, which begins higher."""
 
-    def restart(self, seed: int):
-        super().restart(seed)
-        return self.act("up") and self.observation()
+    def reset(self, seed: int):
+        super().reset(seed)
+        return self.step("up") and self.observation()
 
 
 def walk(world: Stairs, seed: int = 3) -> Trajectory:

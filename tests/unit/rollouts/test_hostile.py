@@ -91,8 +91,8 @@ def test_where_every_episode_is_lost_the_last_one_is_named() -> None:
 class ShowsHalf(HostileWorld):
     """At once."""
 
-    def restart(self, seed: int):  # type: ignore[no-untyped-def]
-        super().restart(seed)
+    def reset(self, seed: int):  # type: ignore[no-untyped-def]
+        super().reset(seed)
         self._last = "half surrogate"
         return self.observation()
 

@@ -28,7 +28,7 @@ from forethought.rollouts.shard_files import write_seal
 from forethought.rollouts.soundness import MAY_BE_NULL
 from forethought.rollouts.store import read_earned, read_shard, read_shards, write_shard
 from forethought.rollouts.world import open_world
-from forethought.types import Measure, Message, Prompt, Span, Trajectory
+from forethought.types import Message, Metric, Prompt, Span, Trajectory
 from tests.unit.data.builders import make_step, make_trajectory, with_first_step
 
 Read = Callable[[Path], object]
@@ -57,7 +57,7 @@ IMPOSSIBLE: dict[str, tuple[Trajectory, str]] = {
         with_first_step(completion=replace(ONE.completion, text="{ g\udfff}")),
         r"step 0: its response holds '\udfff'",
     ),
-    "nan measure": (make_trajectory(0.0, measures=(Measure("m", NAN),)), "measure m is nan"),
+    "nan measure": (make_trajectory(0.0, metrics=(Metric("m", NAN),)), "measure m is nan"),
     "spans": (
         with_first_step(action=replace(ONE.action, thought_span=Span(0, 2))),
         "do not tile the 3 tokens",

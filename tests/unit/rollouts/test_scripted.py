@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 
 from forethought.environments.bandit import Bandit
-from forethought.environments.contract import Advice, Transition
+from forethought.environments.contract import ExpertAction, Transition
 from forethought.environments.slots import Factory
 from forethought.errors import EnvironmentUnusableError
 from forethought.prompts.contract import Prompter
@@ -27,16 +27,16 @@ class FrailBandit(Bandit):
     hangs: tuple[int, ...] = ()
     seed = 0
 
-    def restart(self, seed: int) -> Observation:
+    def reset(self, seed: int) -> Observation:
         self.seed = seed
-        return super().restart(seed)
+        return super().reset(seed)
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         if self.seed in self.crashes:
             raise EnvironmentUnusableError("it has ended")
         if self.seed in self.hangs:
             raise SilenceError("it is silent")
-        return super().act(action)
+        return super().step(action)
 
 
 class FrailStairs(Stairs):
@@ -57,15 +57,15 @@ class FrailStairs(Stairs):
         if self.failing.get(len(self.built) - 1) == self.calls:
             raise OSError("no such device\nat all")
 
-    def restart(self, seed: int) -> Observation:
+    def reset(self, seed: int) -> Observation:
         self._call()
-        return super().restart(seed)
+        return super().reset(seed)
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         self._call()
-        return super().act(action)
+        return super().step(action)
 
-    def expert(self) -> Advice:
+    def expert(self) -> ExpertAction:
         self._call()
         return super().expert()
 
@@ -118,7 +118,7 @@ def test_too_many_in_a_row_are_the_end() -> None:
 
 @pytest.mark.parametrize("call", [1, 2, 3, 4, 7])
 def test_a_fresh_instance_goes_on_at_the_same_place(frail: type[FrailStairs], call: int) -> None:
-    """An episode is a restart, then advice and action three times."""
+    """An episode is a restart, then expert_action and action three times."""
     undisturbed = climbed(Stairs, 2)
     frail.failing = {0: call}
     found = climbed(frail, 2)
@@ -173,6 +173,6 @@ def test_a_bug_of_ours_and_ctrl_c_are_no_failures() -> None:
         signal.raise_signal(signal.SIGINT)
         raise AssertionError
 
-    world.restart = interrupted
+    world.reset = interrupted
     with pytest.raises(KeyboardInterrupt):
         played(world, 1)

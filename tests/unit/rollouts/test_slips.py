@@ -7,7 +7,7 @@ import pytest
 
 from forethought.algorithms.sft.config import SFTConfig
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
-from forethought.environments.contract import Advice
+from forethought.environments.contract import ExpertAction
 from forethought.errors import ConfigError
 from forethought.prompts.plain import PlainPrompter
 from forethought.rollouts.scripted import play
@@ -60,9 +60,9 @@ def test_what_is_not_possible_any_more_may_be_tried_and_no_other_episodes_comman
     late: Counter[str] = Counter()
     for _ in range(200):
         world = Doors()
-        first = world.restart(0)
+        first = world.reset(0)
         assert "stair 1" not in expert(world, first)
-        world.act("up")
+        world.step("up")
         late[expert(world, world.observation())] += 1
         expert.end_episode()
     assert len(late) == 3
@@ -70,11 +70,11 @@ def test_what_is_not_possible_any_more_may_be_tried_and_no_other_episodes_comman
 
 
 class Hesitant(Stairs):
-    """Its expert has no advice when it is asked for the second time."""
+    """Its expert has no expert_action when it is asked for the second time."""
 
     asked = 0
 
-    def expert(self) -> Advice:
+    def expert(self) -> ExpertAction:
         self.asked += 1
         if self.asked == 2:
             raise OSError

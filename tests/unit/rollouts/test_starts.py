@@ -24,11 +24,11 @@ class SlowToStart(TroublesomeWorld):
 
     starts: ClassVar[int] = 0
 
-    def restart(self, seed: int) -> Observation:
+    def reset(self, seed: int) -> Observation:
         SlowToStart.starts += 1
         if SlowToStart.starts == 1:
             raise OSError("not yet")
-        return super().restart(seed)
+        return super().reset(seed)
 
 
 def collector(

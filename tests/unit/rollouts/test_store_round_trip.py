@@ -27,8 +27,8 @@ from forethought.types import (
     EnvironmentFailure,
     FinishReason,
     Image,
-    Measure,
     Message,
+    Metric,
     ParsedAction,
     ParseFailure,
     Prompt,
@@ -45,7 +45,7 @@ FLOAT32S = st.floats(width=32)
 INT32S = st.integers(-(2**31), 2**31 - 1)
 INT64S = st.integers(-(2**63), 2**63 - 1)
 ALLOWED = st.none() | st.lists(INT32S, max_size=2).map(tuple)
-MEASURES = st.lists(st.builds(Measure, TEXTS, FLOATS), max_size=2).map(tuple)
+MEASURES = st.lists(st.builds(Metric, TEXTS, FLOATS), max_size=2).map(tuple)
 
 
 @st.composite
@@ -122,7 +122,7 @@ TRAJECTORIES = st.builds(
     steps=st.lists(STEPS, max_size=3).map(tuple),
     bootstrap_value=st.none() | FLOATS,
     success=st.booleans(),
-    measures=MEASURES,
+    metrics=MEASURES,
     failure=st.none() | st.sampled_from(EnvironmentFailure),
 )
 

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from forethought.environments import make_environment
-from forethought.environments.slots import Act, Replay, Reply, Restart, SlotHost
+from forethought.environments.slots import Act, Replay, Reply, Reset, SlotHost
 from forethought.environments.vector import InProcessRunner, Runner, SubprocessRunner
 from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.prompts.choice import make_prompter
@@ -92,9 +92,9 @@ def response(current: int, target: int, thoughts: str, action: str) -> str:
 def test_facts_are_those_of_the_state_before_the_action() -> None:
     """Also where the episode is restored on the way, which repeats all its actions."""
     host = SlotHost(NUMBER_LINE, False)
-    host.execute(0, Restart(0))
+    host.execute(0, Reset(0))
     environment = NUMBER_LINE()
-    environment.restart(0)
+    environment.reset(0)
     said = environment.expert()
     current, target = (value.strip('"') for _, value in said.fields[:2])
     text = response(int(current), int(target), "", said.action)

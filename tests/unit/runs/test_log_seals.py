@@ -8,7 +8,7 @@ import pytest
 from forethought.errors import StorageError
 from forethought.runs.metrics import MetricsLog, MetricsPosition, read_metrics
 from forethought.runs.run_folder import RunFolder, write_text
-from forethought.types import Measure
+from forethought.types import Metric
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def logged(folder: RunFolder, lines: int = 4) -> MetricsPosition:
     position = MetricsPosition()
     with MetricsLog.create(folder) as log:
         for step in range(lines):
-            log.log(step, [Measure("loss", 0.5 + step)])
-            log.log_timing(step, [Measure("update_s", 0.25)])
+            log.log(step, [Metric("loss", 0.5 + step)])
+            log.log_timing(step, [Metric("update_s", 0.25)])
             if step == 1:
                 position = log.position()
     return position
@@ -54,10 +54,10 @@ def test_every_altered_digit_is_refused(folder: RunFolder) -> None:
 
 def test_what_is_logged_after_the_last_seal_is_not_sealed_yet(folder: RunFolder) -> None:
     with MetricsLog.create(folder) as log:
-        log.log(0, [Measure("loss", 0.5)])
+        log.log(0, [Metric("loss", 0.5)])
         assert not folder.log_seals_path.exists()
         log.position()
-        log.log(1, [Measure("loss", 0.25)])
+        log.log(1, [Metric("loss", 0.25)])
         assert read_metrics(folder.metrics_path).steps.tolist() == [0, 1]
     assert json.loads(folder.log_seals_path.read_text())["metrics.jsonl"][0] == len(
         folder.metrics_path.read_bytes()
@@ -72,7 +72,7 @@ def test_a_run_goes_on_behind_its_seal(folder: RunFolder) -> None:
         folder.metrics_path.write_bytes(longer)
         assert len(read_metrics(folder.metrics_path).steps) == 4
         folder.metrics_path.write_bytes(longer[: position.metrics_bytes])
-        log.log(2, [Measure("loss", 9.0)])
+        log.log(2, [Metric("loss", 9.0)])
     assert read_metrics(folder.metrics_path).column("loss").values.tolist() == [0.5, 1.5, 9.0]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from forethought.errors import RunFolderError, StorageError, UnknownNameError
 from forethought.runs.metrics import MetricsLog, MetricsPosition, read_metrics
 from forethought.runs.run_folder import RunFolder
-from forethought.types import Measure
+from forethought.types import Metric
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def folder(tmp_path: Path) -> RunFolder:
 
 def test_a_line_is_json_in_the_order_given(folder: RunFolder) -> None:
     with MetricsLog.create(folder) as log:
-        log.log(3, [Measure("reward", 0.1), Measure("clip", 2)])
-        log.log_timing(3, [Measure("update_s", 1.5)])
+        log.log(3, [Metric("reward", 0.1), Metric("clip", 2)])
+        log.log_timing(3, [Metric("update_s", 1.5)])
     assert folder.metrics_path.read_text() == '{"step": 3, "reward": 0.1, "clip": 2.0}\n'
     assert folder.timings_path.read_text() == '{"step": 3, "update_s": 1.5}\n'
 
@@ -39,7 +39,7 @@ def test_numbers_come_back_to_the_last_bit(
     folder = RunFolder.create(tmp_path_factory.mktemp("metrics") / "run")
     with MetricsLog.create(folder) as log:
         for step, value in enumerate(values):
-            log.log(step, [Measure("x", value)])
+            log.log(step, [Metric("x", value)])
     got = read_metrics(folder.metrics_path).values[:, 0]
     expected = np.array([value if math.isfinite(value) else math.nan for value in values])
     assert got.tobytes() == expected.tobytes()
@@ -47,7 +47,7 @@ def test_numbers_come_back_to_the_last_bit(
 
 def test_a_number_that_is_not_finite_is_null(folder: RunFolder) -> None:
     with MetricsLog.create(folder) as log:
-        log.log(0, [Measure("loss", math.nan), Measure("kl", math.inf), Measure("lr", 1e-5)])
+        log.log(0, [Metric("loss", math.nan), Metric("kl", math.inf), Metric("lr", 1e-5)])
     assert json.loads(folder.metrics_path.read_text()) == {
         "step": 0,
         "loss": None,
@@ -58,9 +58,9 @@ def test_a_number_that_is_not_finite_is_null(folder: RunFolder) -> None:
 
 def test_the_table_has_a_column_per_name_and_nan_where_a_line_has_none(folder: RunFolder) -> None:
     with MetricsLog.create(folder) as log:
-        log.log(0, [Measure("loss", 2.0)])
-        log.log(1, [Measure("loss", 1.0), Measure("success_rate", 0.25)])
-        log.log(1, [Measure("success_rate", 0.5)])
+        log.log(0, [Metric("loss", 2.0)])
+        log.log(1, [Metric("loss", 1.0), Metric("success_rate", 0.25)])
+        log.log(1, [Metric("success_rate", 0.5)])
     table = read_metrics(folder.metrics_path)
     assert table.names == ("loss", "success_rate")
     assert table.steps.tolist() == [0, 1, 1]
@@ -112,8 +112,8 @@ def test_a_missing_log_is_one_line(tmp_path: Path) -> None:
 
 def log_steps(log: MetricsLog, steps: range) -> None:
     for step in steps:
-        log.log(step, [Measure("loss", 1 / (step + 1))])
-        log.log_timing(step, [Measure("update_s", 0.1)])
+        log.log(step, [Metric("loss", 1 / (step + 1))])
+        log.log_timing(step, [Metric("update_s", 0.1)])
 
 
 def test_a_killed_run_resumes_to_an_equal_log(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_step_that_goes_back_is_refused(folder: RunFolder) -> None:
 @pytest.mark.parametrize("name", ["loss", "step"])
 def test_a_name_twice_in_a_line_is_refused(folder: RunFolder, name: str) -> None:
     with MetricsLog.create(folder) as log, pytest.raises(ValueError, match=f"'{name}' twice"):
-        log.log(0, [Measure("loss", 1.0), Measure(name, 1.0)])
+        log.log(0, [Metric("loss", 1.0), Metric(name, 1.0)])
     assert folder.metrics_path.read_bytes() == b""
 
 
@@ -212,7 +212,7 @@ def refusing(code: int, *, after_bytes: int) -> Callable[[int, bytes, int], int]
 def test_a_write_in_pieces_is_whole(folder: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     with MetricsLog.create(folder) as log:
         monkeypatch.setattr(os, "pwrite", refusing(errno.ENOSPC, after_bytes=10**6))
-        log.log(0, [Measure("loss", 0.5)])
+        log.log(0, [Metric("loss", 0.5)])
     assert folder.metrics_path.read_text() == '{"step": 0, "loss": 0.5}\n'
 
 
@@ -221,14 +221,14 @@ def test_a_full_disk_is_one_line_and_leaves_whole_lines(
     folder: RunFolder, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     with MetricsLog.create(folder) as log:
-        log.log(0, [Measure("loss", 0.5)])
+        log.log(0, [Metric("loss", 0.5)])
         with monkeypatch.context() as patch:
             patch.setattr(os, "pwrite", refusing(code, after_bytes=10))
             with pytest.raises(StorageError) as error:
-                log.log(1, [Measure("loss", 0.25)])
+                log.log(1, [Metric("loss", 0.25)])
         assert str(error.value) == f"{folder.metrics_path}: cannot be written: {os.strerror(code)}"
         assert folder.metrics_path.read_text() == '{"step": 0, "loss": 0.5}\n'
-        log.log(1, [Measure("loss", 0.25)])  # Somebody made room.
+        log.log(1, [Metric("loss", 0.25)])  # Somebody made room.
     assert read_metrics(folder.metrics_path).column("loss").values.tolist() == [0.5, 0.25]
 
 

@@ -14,11 +14,11 @@ anything, and yet its first half and the second half of one from the north make 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from forethought.environments.contract import Advice, Ceiling, Transition
+from forethought.environments.contract import Ceiling, ExpertAction, Transition
 from forethought.prompts.answers import write_answer
 from forethought.rollouts.scripted import play
 from forethought.rollouts.world import World
-from forethought.types import Measure, Observation, Trajectory
+from forethought.types import Metric, Observation, Trajectory
 
 Place = tuple[int, int]
 """Column and row."""
@@ -38,7 +38,7 @@ class Crossing:
         self._start = start
         self._at, self._steps = WEST, 0
 
-    def restart(self, seed: int) -> Observation:
+    def reset(self, seed: int) -> Observation:
         is_north = self._start == "either" and seed % 4 == 0
         self._at, self._steps = (NORTH if is_north else WEST), 0
         return self.observation()
@@ -48,7 +48,7 @@ class Crossing:
         text = f"column {column} row {row}"
         return Observation(text, None, None, f"{text} {self._steps}", "Find the goal.", "Crossing")
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         if not self.legal_actions():
             raise RuntimeError("the episode is over")
         column, row = MOVES.get(action, (0, 0))
@@ -61,13 +61,13 @@ class Crossing:
     def legal_actions(self) -> tuple[str, ...]:
         return () if self._at in (PIT, GOAL) or self._steps >= LIMIT else self.actions
 
-    def expert(self) -> Advice:
-        return Advice("right" if self._at[0] < CROSSING[0] else "down", ())
+    def expert(self) -> ExpertAction:
+        return ExpertAction("right" if self._at[0] < CROSSING[0] else "down", ())
 
     def success(self) -> bool:
         return self._at == GOAL
 
-    def measures(self) -> tuple[Measure, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         return ()
 
     def close(self) -> None: ...
@@ -75,7 +75,7 @@ class Crossing:
 
 def straight_on(world: World, seeds: range) -> Iterator[Trajectory]:
     """The data: everyone walks on as they began."""
-    texts = [write_answer(Advice(move, ()), "action_only") for move in ("down", "right")]
+    texts = [write_answer(ExpertAction(move, ()), "action_only") for move in ("down", "right")]
 
     def on_right(*_: object) -> str:
         return texts[1]

@@ -1,7 +1,7 @@
 """Three steps up: a world that measures its progress, for those that compare ways to go on."""
 
-from forethought.environments.contract import Advice, Ceiling, Transition
-from forethought.types import Measure, Observation
+from forethought.environments.contract import Ceiling, ExpertAction, Transition
+from forethought.types import Metric, Observation
 
 TOP, LIMIT = 3, 6
 
@@ -15,7 +15,7 @@ class Stairs:
     def __init__(self) -> None:
         self._height = self._steps = 0
 
-    def restart(self, seed: int) -> Observation:
+    def reset(self, seed: int) -> Observation:
         del seed
         self._height = self._steps = 0
         return self.observation()
@@ -24,7 +24,7 @@ class Stairs:
         text = f"stair {self._height}"
         return Observation(text, None, None, f"{self._height} {self._steps}", "Go up.", "Stairs")
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         self._steps += 1
         if action == "up":
             self._height += 1
@@ -35,14 +35,14 @@ class Stairs:
     def legal_actions(self) -> tuple[str, ...]:
         return self.actions
 
-    def expert(self) -> Advice:
-        return Advice("up", (("thoughts", '"higher"'),))
+    def expert(self) -> ExpertAction:
+        return ExpertAction("up", (("thoughts", '"higher"'),))
 
     def success(self) -> bool:
         return self._height == TOP
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (Measure("progress", self._height / TOP),)
+    def metrics(self) -> tuple[Metric, ...]:
+        return (Metric("progress", self._height / TOP),)
 
     def close(self) -> None:
         pass

@@ -15,7 +15,7 @@ from forethought.configs.parts import (
     OptimizerConfig,
     PromptConfig,
 )
-from forethought.environments.contract import Advice
+from forethought.environments.contract import ExpertAction
 from forethought.errors import ConfigError
 from forethought.evaluation.evaluate import EvaluationSettings, play_policy
 from forethought.generation.huggingface import load_policy
@@ -102,7 +102,7 @@ def turning_off(world: World, seeds: range) -> Iterator[Trajectory]:
 
     def answer(_: object, seen: Observation) -> str:
         move = "right" if seen.text is not None and "row 2" in seen.text else "down"
-        return write_answer(Advice(move, ()), "action_only")
+        return write_answer(ExpertAction(move, ()), "action_only")
 
     return play(world.id, Crossing(), world.prompter, answer, seeds)
 

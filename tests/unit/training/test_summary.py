@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from forethought.training.summary import warn_if_all_invalid
-from forethought.types import Measure
+from forethought.types import Metric
 from tests.unit.training.offline_runs import OneProcess
 
 
@@ -21,8 +21,8 @@ from tests.unit.training.offline_runs import OneProcess
 def test_an_iteration_without_a_valid_response_is_told_once(
     iteration: int, invalid_rate: float | None, warns: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    metrics = [Measure("success_rate", 1.0)]
+    metrics = [Metric("success_rate", 1.0)]
     if invalid_rate is not None:
-        metrics.append(Measure("invalid_rate", invalid_rate))
+        metrics.append(Metric("invalid_rate", invalid_rate))
     warn_if_all_invalid(iteration, metrics, cast(Any, OneProcess()), "runs/start")
     assert capsys.readouterr().err.startswith("warning: every response") == warns

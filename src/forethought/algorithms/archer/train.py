@@ -26,7 +26,7 @@ from forethought.training.behavior_cloning import learn_to_imitate_episodes
 from forethought.training.optim import Updater
 from forethought.training.phases import Phases, Stage, run_phases, stages_of
 from forethought.training.run import Existing, Run, open_run
-from forethought.types import Measure
+from forethought.types import Metric
 
 
 class Learner(NamedTuple):
@@ -75,7 +75,7 @@ def plan_stages(config: ArcherConfig, episodes: int) -> list[Stage[Phase]]:
 
 def update(
     batch: Sequence[Episode], phase: Phase, updater: Updater, learner: Learner
-) -> list[Measure]:
+) -> list[Metric]:
     """One optimizer step on a global batch; this process does its share of the episodes."""
     models, config, run = learner
     if phase == "behavior":
@@ -148,7 +148,7 @@ class Judged(NamedTuple):
     slow_U: Tensor
 
 
-def learn_critic(batch: Sequence[Episode], updater: Updater, learner: Learner) -> list[Measure]:
+def learn_critic(batch: Sequence[Episode], updater: Updater, learner: Learner) -> list[Metric]:
     """One optimizer step of Q1, Q2 and V."""
     models, config, run = learner
     assert models.critic is not None
@@ -167,11 +167,11 @@ def learn_critic(batch: Sequence[Episode], updater: Updater, learner: Learner) -
     means = zip(LOSSES, run.sum(totals).tolist(), strict=True)
     target, answers, start, total, episodes = run.sum(sums).tolist()
     return [
-        *(Measure(name, mean) for name, mean in means),
-        Measure("gradient_norm", norm),
-        Measure("target_mean", target / max(1.0, answers)),
-        Measure("start_value", start / episodes),
-        Measure("data_return", total / episodes),
+        *(Metric(name, mean) for name, mean in means),
+        Metric("gradient_norm", norm),
+        Metric("target_mean", target / max(1.0, answers)),
+        Metric("start_value", start / episodes),
+        Metric("data_return", total / episodes),
     ]
 
 
@@ -240,7 +240,7 @@ class Weighted(NamedTuple):
     weights_U: Tensor
 
 
-def learn_actor(batch: Sequence[Episode], updater: Updater, learner: Learner) -> list[Measure]:
+def learn_actor(batch: Sequence[Episode], updater: Updater, learner: Learner) -> list[Metric]:
     """One optimizer step of the policy: imitation of the answers whose outcome is known."""
     models, _, run = learner
     weighted, sums = weigh(_answers(batch[run.process :: run.processes], learner), learner)
@@ -255,8 +255,8 @@ def learn_actor(batch: Sequence[Episode], updater: Updater, learner: Learner) ->
     )
     models.policy.weights_changed()
     return [
-        Measure("actor_loss", float(run.sum(total))),
-        Measure("gradient_norm", norm),
+        Metric("actor_loss", float(run.sum(total))),
+        Metric("gradient_norm", norm),
         *summarize(run.sum(sums)),
     ]
 
@@ -302,15 +302,15 @@ def actor_loss(weighted: Weighted, tokens: int, learner: Learner, total: Tensor)
     return share
 
 
-def summarize(sums: Tensor) -> list[Measure]:
+def summarize(sums: Tensor) -> list[Metric]:
     """Of the sums over known answers of 1, A, A², capped or not, w and w²."""
     count, advantage, square, capped, weight, weight_square = sums.tolist()
     mean, spread = advantage / max(1.0, count), square / max(1.0, count)
     return [
-        Measure("advantage_mean", mean),
-        Measure("advantage_std", max(0.0, spread - mean**2) ** 0.5),
-        Measure("capped_weights", capped / max(1.0, count)),
-        Measure(
+        Metric("advantage_mean", mean),
+        Metric("advantage_std", max(0.0, spread - mean**2) ** 0.5),
+        Metric("capped_weights", capped / max(1.0, count)),
+        Metric(
             "effective_share", effective_share(count=count, total=weight, squares=weight_square)
         ),
     ]

@@ -39,7 +39,7 @@ from forethought.targets.normalize import normalize_advantages
 from forethought.training.optim import Updater
 from forethought.training.run import Existing, Run, open_run
 from forethought.training.summary import Stopwatch, summarize_collection
-from forethought.types import Measure
+from forethought.types import Metric
 
 IMAGE_SIZE = 64
 """Pixels on a side where the settings name none."""
@@ -109,10 +109,10 @@ def train_cnn(config: CNNConfig, *, existing: Existing = "refuse") -> Path:
                 watch.lap("update_s")
                 measures = [
                     *summarize_collection(collected, run),
-                    Measure("explained_variance", explained(batch)),
-                    *(Measure(name, value) for name, value in statistics._asdict().items()),
-                    Measure("gradient_norm", norm),
-                    Measure("first_ratio_deviation", deviation),
+                    Metric("explained_variance", explained(batch)),
+                    *(Metric(name, value) for name, value in statistics._asdict().items()),
+                    Metric("gradient_norm", norm),
+                    Metric("first_ratio_deviation", deviation),
                 ]
                 run.record(iteration + 1, measures, watch.laps)
                 run.keep(collected.trajectories, iteration + 1)

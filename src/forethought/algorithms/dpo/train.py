@@ -53,7 +53,7 @@ from forethought.training.summary import (
     summarize_collection,
     warn_if_all_invalid,
 )
-from forethought.types import Measure
+from forethought.types import Metric
 
 
 class Statistics(NamedTuple):
@@ -268,16 +268,16 @@ def consistency_of(
 
 def summarize(
     gathered: Gathered, known: Known, statistics: Statistics, learner: Learner
-) -> list[Measure]:
+) -> list[Metric]:
     """An iteration as numbers for the log."""
     run, is_played = learner.run, learner.config.data is None
     margins = run.gather([pair.margin for pair in gathered.pairs])
     return [
         *(summarize_collection(gathered.collected, run) if is_played else []),
         *(summarize_actions(gathered.collected, run) if is_played else []),
-        Measure("pairs", len(margins)),
-        Measure("pairs_used", sum(run.gather([len(known.samples)]))),
-        Measure("score_margin", float(np.mean(margins)) if margins else float("nan")),
-        *(Measure(name, value) for name, value in statistics._asdict().items()),
-        *([Measure("first_ratio_deviation", known.deviation)] if is_played else []),
+        Metric("pairs", len(margins)),
+        Metric("pairs_used", sum(run.gather([len(known.samples)]))),
+        Metric("score_margin", float(np.mean(margins)) if margins else float("nan")),
+        *(Metric(name, value) for name, value in statistics._asdict().items()),
+        *([Metric("first_ratio_deviation", known.deviation)] if is_played else []),
     ]

@@ -31,7 +31,7 @@ from forethought.training.behavior_cloning import learn_to_imitate_episodes
 from forethought.training.optim import Updater
 from forethought.training.phases import Phases, Stage, run_phases, stages_of
 from forethought.training.run import Existing, Run, open_run
-from forethought.types import Measure
+from forethought.types import Metric
 from forethought.value_guided.value_heads import TokenValues
 
 
@@ -87,7 +87,7 @@ def plan_stages(config: ILQLConfig, episodes: int) -> list[Stage[Phase]]:
 
 def update(
     batch: Sequence[Episode], phase: Phase, updater: Updater, learner: Learner
-) -> list[Measure]:
+) -> list[Metric]:
     """One optimizer step on a global batch; this process does its share of the episodes."""
     if phase == "behavior":
         models, config, run = learner
@@ -110,7 +110,7 @@ class Judged(NamedTuple):
     is_known_N: Tensor
 
 
-def learn_values(batch: Sequence[Episode], updater: Updater, learner: Learner) -> list[Measure]:
+def learn_values(batch: Sequence[Episode], updater: Updater, learner: Learner) -> list[Metric]:
     """One optimizer step of Q1, Q2 and V."""
     models, config, run = learner
     policy = models.behavior
@@ -126,11 +126,11 @@ def learn_values(batch: Sequence[Episode], updater: Updater, learner: Learner) -
     norm = updater.step(losses)
     models.values.value_head.follow(config.target_rate)
     means = [
-        Measure(name, mean)
+        Metric(name, mean)
         for name, mean in zip(LOSSES, run.sum(totals).tolist(), strict=True)
         if name != "expectile_loss" or config.targets == "expectile"
     ]
-    return [*means, Measure("gradient_norm", norm), *summarize(run.sum(sums), config)]
+    return [*means, Metric("gradient_norm", norm), *summarize(run.sum(sums), config)]
 
 
 def value_loss(judged: Judged, known: int, learner: Learner, totals: Tensor) -> Tensor:
@@ -246,10 +246,10 @@ def see(part: Part, learner: Learner) -> tuple[Tensor, Tensor]:
     return slow_NV.amax(1), slow_N
 
 
-def summarize(sums: Tensor, config: ILQLConfig) -> list[Measure]:
+def summarize(sums: Tensor, config: ILQLConfig) -> list[Metric]:
     """Means over known actions, and over episodes; all in the world's units."""
     target, actions, start, total, episodes = sums.tolist()
-    measures = [Measure("target_mean", target / max(1.0, actions))]
+    measures = [Metric("target_mean", target / max(1.0, actions))]
     if config.targets != "monte_carlo":
-        measures.append(Measure("start_value", start / episodes))
-    return [*measures, Measure("data_return", total / episodes)]
+        measures.append(Metric("start_value", start / episodes))
+    return [*measures, Metric("data_return", total / episodes)]

@@ -15,7 +15,7 @@ from forethought.targets.gae import trajectory_advantages
 from forethought.targets.groups import episode_return, group_advantages
 from forethought.targets.normalize import normalize_advantages
 from forethought.training.run import Run
-from forethought.types import Measure
+from forethought.types import Metric
 
 SMALLEST_DEVIATION = 0.01
 """Of returns, as a part of the largest: where all episodes end alike, what differs is the
@@ -90,11 +90,11 @@ def rescale_critic(samples: Sequence[Sample], policy: HuggingFacePolicy, run: Ru
     head.rescale(float(returns_N.mean()), deviation)
 
 
-def summarize_critic(samples: Sequence[Sample], run: Run) -> list[Measure]:
+def summarize_critic(samples: Sequence[Sample], run: Run) -> list[Metric]:
     """How much of the returns the critic foresaw, over all processes."""
     explained = explained_variance(
         values_B=torch.tensor(run.gather([sample.old_value for sample in samples])),
         returns_B=torch.tensor(run.gather([sample.value_target for sample in samples])),
         mask_B=None,
     )
-    return [Measure("explained_variance", float(explained))]
+    return [Metric("explained_variance", float(explained))]

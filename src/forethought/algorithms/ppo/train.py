@@ -30,7 +30,7 @@ from forethought.training.summary import (
     summarize_collection,
     warn_if_all_invalid,
 )
-from forethought.types import Measure
+from forethought.types import Metric
 
 
 def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
@@ -75,8 +75,8 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                     *summarize_collection(collected, run),
                     *(summarize_critic(samples, run) if config.has_critic else []),
                     *summarize_updates(statistics, config),
-                    Measure("first_ratio_deviation", deviation),
-                    Measure("environment_steps", steps),
+                    Metric("first_ratio_deviation", deviation),
+                    Metric("environment_steps", steps),
                 ]
                 warn_if_all_invalid(iteration, measures, run, config.model)
                 iteration, played = iteration + 1, played + steps

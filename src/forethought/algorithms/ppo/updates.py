@@ -21,7 +21,7 @@ from forethought.models.batching import Rows
 from forethought.training.optim import Stretch, Updater
 from forethought.training.reference import Reference
 from forethought.training.run import Run
-from forethought.types import Measure
+from forethought.types import Metric
 
 RATIO_TOLERANCE = 1e-3
 """In fp32, before the first update of an iteration, every ratio is 1 within this."""
@@ -203,12 +203,12 @@ def micro_losses(
     return [partial(part, rows) for rows in plan(samples, config.compute.micro_batch_tokens)]
 
 
-def summarize_updates(statistics: Statistics, config: PPOConfig) -> list[Measure]:
+def summarize_updates(statistics: Statistics, config: PPOConfig) -> list[Metric]:
     """The updates' statistics; nothing is said about a critic or a reference that is not there."""
     of_critic = () if config.has_critic else ("value_loss", "value_clip_fraction")
     of_reference = () if config.has_reference else ("reference_kl", "action_consistency")
     return [
-        Measure(name, value)
+        Metric(name, value)
         for name, value in statistics._asdict().items()
         if name not in (*of_critic, *of_reference)
     ]

@@ -21,7 +21,7 @@ from forethought.offline.episodes import (
 )
 from forethought.targets.bellman import BellmanTargets, bellman_targets
 from forethought.targets.state_values import LocalValues, local_values, values_along
-from forethought.types import Measure
+from forethought.types import Metric
 
 
 class Judged(NamedTuple):
@@ -36,7 +36,7 @@ class Judged(NamedTuple):
 @torch.no_grad()
 def judge(
     episodes: Sequence[Episode], parts: Sequence[Part], learner: Learner
-) -> tuple[list[Judged], list[Measure]]:
+) -> tuple[list[Judged], list[Metric]]:
     """The Bellman probability target of every action, by p_θ̄ and π_φ of the *next* state.
 
     Every state but an episode's first is the next one of the action before it, so each goes
@@ -73,7 +73,7 @@ def judge(
 @torch.no_grad()
 def read_returns(
     episodes: Sequence[Episode], parts: Sequence[Part], learner: Learner
-) -> tuple[list[Judged], list[Measure]]:
+) -> tuple[list[Judged], list[Metric]]:
     """Targets that ask no model: what followed each action in the data, discounted and mapped.
 
     Of an episode that was cut nothing is known to its end: it has none.
@@ -128,7 +128,7 @@ def hand_out(
     choices: Sequence[Tensor],
     targets: Sequence[Known],
     learner: Learner,
-) -> tuple[list[Judged], list[Measure]]:
+) -> tuple[list[Judged], list[Metric]]:
     """Targets per episode as targets per part, and their averages over all processes."""
     maps, device = learner.data.maps, learner.models.behavior.device
     sums = torch.zeros(len(SUMS))
@@ -157,15 +157,15 @@ def hand_out(
 SUMS = ("actions", "target", "clipped_low", "clipped_high", "episodes", "start_value", "return")
 
 
-def summarize(sums: Tensor) -> list[Measure]:
+def summarize(sums: Tensor) -> list[Metric]:
     """Means over known actions, and over episodes."""
     actions, target, low, high, episodes, start, total = sums.tolist()
     return [
-        Measure("target_mean", target / max(actions, 1.0)),
-        Measure("target_clipped_low", low / max(actions, 1.0)),
-        Measure("target_clipped_high", high / max(actions, 1.0)),
-        Measure("start_value", start / episodes),
-        Measure("data_return", total / episodes),
+        Metric("target_mean", target / max(actions, 1.0)),
+        Metric("target_clipped_low", low / max(actions, 1.0)),
+        Metric("target_clipped_high", high / max(actions, 1.0)),
+        Metric("start_value", start / episodes),
+        Metric("data_return", total / episodes),
     ]
 
 

@@ -22,7 +22,7 @@ from forethought.training.behavior_cloning import imitate
 from forethought.training.optim import Updater
 from forethought.training.phases import Phases, Stage, run_phases, stages_of
 from forethought.training.run import Existing, open_run
-from forethought.types import Measure
+from forethought.types import Metric
 
 
 def train_q_sft(config: QSFTConfig, *, existing: Existing = "refuse") -> Path:
@@ -62,7 +62,7 @@ def begin(phase: Phase, learner: Learner) -> None:
 
 def update(
     batch: Sequence[Episode], phase: Phase, updater: Updater, learner: Learner
-) -> list[Measure]:
+) -> list[Metric]:
     """One optimizer step on a global batch; this process does its share of the episodes."""
     models, _, config, run = learner
     mine = batch[run.process :: run.processes]
@@ -70,7 +70,7 @@ def update(
     parts = lay_out(mine, policy.encoder, policy.device, config.compute.micro_batch_tokens)
     losses: list[Callable[[], Tensor]] = []
     totals: dict[str, Tensor] = {}
-    measures: list[Measure] = []
+    measures: list[Metric] = []
     if phase != "behavior":
         valued = totals["likelihood_loss"] = torch.zeros(())
         look_up = read_returns if phase == "returns" else judge
@@ -89,8 +89,8 @@ def update(
     if phase != "behavior":
         models.follow(config.target_rate)
     sums = run.sum(torch.stack(list(totals.values()))).tolist()
-    means = [Measure(name, total) for name, total in zip(totals, sums, strict=True)]
-    return [*means, Measure("gradient_norm", norm), *measures]
+    means = [Metric(name, total) for name, total in zip(totals, sums, strict=True)]
+    return [*means, Metric("gradient_norm", norm), *measures]
 
 
 def learn_values(judged: Judged, known: int, learner: Learner, total: Tensor) -> Tensor:

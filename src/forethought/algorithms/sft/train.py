@@ -17,7 +17,7 @@ from forethought.rollouts.world import World
 from forethought.training.behavior_cloning import learn_to_imitate
 from forethought.training.run import Existing, Run, open_run
 from forethought.training.start import corrected_steps, demonstrated_steps, start
-from forethought.types import Measure
+from forethought.types import Metric
 
 
 def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
@@ -61,7 +61,7 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
                 reply_weight=config.reply_weight,
             )
             seconds, tokens = perf_counter() - started, sum(row.length for row in batch)
-            speed = [Measure("update_s", seconds), Measure("tokens_per_s", tokens / seconds)]
+            speed = [Metric("update_s", seconds), Metric("tokens_per_s", tokens / seconds)]
             run.record(updater.steps, measures, speed)
             bar.update()
             bar.set_postfix(loss=f"{measures[0].value:.4f}", refresh=False)

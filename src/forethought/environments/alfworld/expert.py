@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from forethought.environments.alfworld.notes import Notes, kind
 from forethought.environments.alfworld.tasks import Goal, TaskType, openable_types, portable_things
-from forethought.environments.contract import Advice
+from forethought.environments.contract import ExpertAction
 
 TOOLS = {
     TaskType.CLEAN: ("clean", "sinkbasin", "clean"),
@@ -33,7 +33,9 @@ class _Move(NamedTuple):
     """What is seen, and what follows from it."""
 
 
-def advise(goal: Goal, notes: Notes, commands: Sequence[str], *, scans: bool = False) -> Advice:
+def advise(
+    goal: Goal, notes: Notes, commands: Sequence[str], *, scans: bool = False
+) -> ExpertAction:
     """The expert's answer.
 
     Args:
@@ -48,7 +50,7 @@ def advise(goal: Goal, notes: Notes, commands: Sequence[str], *, scans: bool = F
         ("thoughts", json.dumps(move.thoughts)),
         ("reflections", json.dumps(reflect(goal, notes))),
     )
-    return Advice(move.action, fields)
+    return ExpertAction(move.action, fields)
 
 
 def reflect(goal: Goal, notes: Notes) -> str:

@@ -13,9 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-import gymnasium
 import numpy as np
-from gymnasium import spaces
 from PIL import Image as Pillow
 
 from forethought.environments.alfworld.expert import advise
@@ -27,11 +25,11 @@ from forethought.environments.alfworld.progress import CONDITIONS
 from forethought.environments.alfworld.rewards import Purse, Reward
 from forethought.environments.alfworld.tasks import SPLITS, Split
 from forethought.environments.alfworld.thoughts import alfworld_facts
-from forethought.environments.contract import Advice, Ceiling, Transition
+from forethought.environments.contract import Ceiling, ExpertAction, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.options import is_whole_number, require_option
 from forethought.errors import MissingDependencyError
-from forethought.types import Image, Measure, Observation, ThoughtFacts
+from forethought.types import Image, Metric, Observation, ThoughtFacts
 
 FRAME_SIZE = 300
 
@@ -55,7 +53,7 @@ class ThorSurface(Protocol):
     def close(self) -> None: ...
 
 
-class ThorWorld(gymnasium.Env[Image, str]):
+class ThorWorld:
     """The same tasks and commands as `ALFWorld`, seen through the simulator's camera.
 
     Description: see `ALFWorld`; what differs stands below.
@@ -80,8 +78,6 @@ class ThorWorld(gymnasium.Env[Image, str]):
     Version history:
         v0: first version.
     """
-
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 1}  # noqa: RUF012
 
     def __init__(
         self,
@@ -108,10 +104,6 @@ class ThorWorld(gymnasium.Env[Image, str]):
         self._episode = Episode(limit_steps)
         self._commands: tuple[str, ...] = ()
         self._inadmissible = 0
-        self.render_mode = "rgb_array"
-        self.action_space = spaces.Text(max_length=1000, min_length=0)
-        shape = (image_size, image_size, 3)
-        self.observation_space = spaces.Box(0, 255, shape, np.uint8)
 
     @property
     def actions(self) -> None:
@@ -127,7 +119,7 @@ class ThorWorld(gymnasium.Env[Image, str]):
         """The games that seeds go through, one after the other."""
         return len(self._games)
 
-    def restart(self, seed: int) -> Observation:
+    def reset(self, seed: int) -> Observation:
         folder = self._games[seed % len(self._games)]
         self._game = read_game(folder)
         self._surface.json_file_list = [str(folder / TRAJECTORY_FILE)]
@@ -150,7 +142,7 @@ class ThorWorld(gymnasium.Env[Image, str]):
             task_type=self._game.goal.task_type.label,
         )
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         self._episode.require_open()
         admissible = action.strip() in self._commands
         if admissible:
@@ -168,7 +160,7 @@ class ThorWorld(gymnasium.Env[Image, str]):
     def legal_actions(self) -> tuple[str, ...]:
         return () if self._episode.is_over else self._commands
 
-    def expert(self) -> Advice:
+    def expert(self) -> ExpertAction:
         self._episode.require_open()
         return advise(self._game.goal, self._notes, self._commands)
 
@@ -180,26 +172,15 @@ class ThorWorld(gymnasium.Env[Image, str]):
     def success(self) -> bool:
         return self._won
 
-    def measures(self) -> tuple[Measure, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         return (
-            Measure("progress", self._met / self._purse.conditions),
-            Measure("goal_reward", self._purse.goal),
-            Measure("progress_reward", self._purse.progress),
-            Measure("penalty", self._purse.penalty),
-            Measure("inadmissible", float(self._inadmissible)),
-            Measure("official", float(self._game.is_official)),
+            Metric("progress", self._met / self._purse.conditions),
+            Metric("goal_reward", self._purse.goal),
+            Metric("progress_reward", self._purse.progress),
+            Metric("penalty", self._purse.penalty),
+            Metric("inadmissible", float(self._inadmissible)),
+            Metric("official", float(self._game.is_official)),
         )
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Image, dict[str, Any]]:
-        super().reset(seed=seed)
-        self.restart(int(self.np_random.integers(1 << 31)) if seed is None else seed)
-        return self._image, {}
-
-    def step(self, action: str) -> tuple[Image, float, bool, bool, dict[str, Any]]:
-        reward, terminated, truncated = self.act(action)
-        return self._image, reward, terminated, truncated, {"success": self._won}
 
     def render(self) -> Image:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self._image

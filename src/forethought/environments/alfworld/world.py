@@ -1,10 +1,8 @@
 """ALFWorld: household tasks, by command, in a room that is known only as far as it was seen."""
 
 import hashlib
-from typing import Any, Literal, NamedTuple, get_args
-
-import gymnasium
-from gymnasium import spaces
+from collections.abc import Sequence
+from typing import Literal, NamedTuple, get_args
 
 from forethought.environments.alfworld.engine import Engine
 from forethought.environments.alfworld.expert import advise
@@ -28,10 +26,10 @@ from forethought.environments.alfworld.rewards import Purse, Reward
 from forethought.environments.alfworld.sources import GameSource, open_games
 from forethought.environments.alfworld.tasks import SPLITS, Split
 from forethought.environments.alfworld.thoughts import alfworld_facts
-from forethought.environments.contract import Advice, Ceiling, Transition
+from forethought.environments.contract import Ceiling, ExpertAction, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.options import is_flag, is_whole_number, require_option
-from forethought.types import Image, Measure, Observation, ThoughtFacts
+from forethought.types import Image, Metric, Observation, ThoughtFacts
 
 SplitOption = Literal["by_seed", "train", "valid_seen", "valid_unseen"]
 View = Literal["text", "picture", "both"]
@@ -41,11 +39,6 @@ Expert = Literal["direct", "scan"]
 EVALUATION_SEEDS = 1 << 61
 """Held-out episodes have seeds from here on (`rollouts/seeding.py`)."""
 
-MAX_TEXT = 20_000
-"""Characters of an observation or a command, for Gymnasium's spaces."""
-
-CHARACTERS = frozenset(map(chr, range(32, 127))) | {"\n", "\t"}
-
 
 class Snapshot(NamedTuple):
     """Where an episode stands: enough to get there again by replay."""
@@ -54,15 +47,7 @@ class Snapshot(NamedTuple):
     actions: tuple[str, ...]
 
 
-class FoundCommands(tuple[str, ...]):
-    """Commands that are looked for in a text: the first one that it contains is meant."""
-
-    def meant_by(self, text: str) -> str | None:
-        """The command that a text stands for."""
-        return next((command for command in self if command in text), None)
-
-
-class ALFWorld(gymnasium.Env[str, str]):
+class ALFWorld:
     """Bring, clean, heat, cool or look at household things.
 
     Description: ALFWorld (Shridhar et al. 2021) on the package's own rules, planner and
@@ -102,13 +87,10 @@ class ALFWorld(gymnasium.Env[str, str]):
         labels: whether the picture names what it shows.
         expert: direct, or scan: when it searches, its thoughts go through what is left first.
         image_size: side of the picture, 48 to 1024 pixels.
-        render_mode: rgb_array or None.
 
     Version history:
         v0: first version.
     """
-
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 1}  # noqa: RUF012
 
     def __init__(
         self,
@@ -121,7 +103,6 @@ class ALFWorld(gymnasium.Env[str, str]):
         labels: bool = False,
         expert: Expert = "direct",
         image_size: int = 300,
-        render_mode: str | None = None,
     ) -> None:
         splits = get_args(SplitOption)
         require_option(split in splits, "split", split, ", ".join(splits))
@@ -146,10 +127,6 @@ class ALFWorld(gymnasium.Env[str, str]):
             image_size,
             f"{SMALLEST_WITH_LABELS} or more with labels",
         )
-        require_option(
-            render_mode in (None, "rgb_array"), "render_mode", render_mode, "rgb_array or None"
-        )
-        self.render_mode = render_mode
         self._split: SplitOption = split
         self._sources: dict[Split, GameSource] = {
             name: open_games(games, name)
@@ -170,8 +147,6 @@ class ALFWorld(gymnasium.Env[str, str]):
         self._notes = Notes()
         self._distinct: set[str] = set()
         self._inadmissible = 0
-        self.action_space = spaces.Text(max_length=MAX_TEXT, min_length=0, charset=CHARACTERS)
-        self.observation_space = spaces.Text(max_length=MAX_TEXT, charset=CHARACTERS)
 
     @property
     def actions(self) -> None:
@@ -193,9 +168,7 @@ class ALFWorld(gymnasium.Env[str, str]):
         folder = next(iter(self._sources.values()))
         return "official" if folder.is_official else "generated"
 
-    # --- the text side ---------------------------------------------------------------------
-
-    def restart(self, seed: int) -> Observation:
+    def reset(self, seed: int) -> Observation:
         self._begin(seed)
         return self.observation()
 
@@ -204,15 +177,15 @@ class ALFWorld(gymnasium.Env[str, str]):
         return Observation(
             text=None if self._view == "picture" else text,
             image=None if self._view == "text" else self._picture(),
-            admissible_actions=self._commands(),
+            admissible_actions=self._engine.commands,
             state_key=self.state_key(),
             goal=self._notes.goal,
             task_type=self._game.goal.task_type.label,
         )
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         self._episode.require_open()
-        command = self._resolve(action)
+        command = self.resolve_action(action, self._engine.commands)
         admissible = command is not None
         if command is None:
             reply = NOTHING_HAPPENS
@@ -230,7 +203,7 @@ class ALFWorld(gymnasium.Env[str, str]):
     def legal_actions(self) -> tuple[str, ...]:
         return () if self._episode.is_over else self._engine.commands
 
-    def expert(self) -> Advice:
+    def expert(self) -> ExpertAction:
         self._episode.require_open()
         return advise(self._game.goal, self._notes, self._engine.commands, scans=self._expert_scans)
 
@@ -239,20 +212,26 @@ class ALFWorld(gymnasium.Env[str, str]):
             response, goal=self._game.goal, notes=self._notes, commands=self._engine.commands
         )
 
+    def resolve_action(self, text: str, admissible: Sequence[str]) -> str | None:
+        if self._match == "reference":
+            return next((command for command in admissible if command in text), None)
+        command = text.strip()
+        return command if command in admissible else None
+
     def success(self) -> bool:
         return self._engine.won
 
-    def measures(self) -> tuple[Measure, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         """Progress and the parts of the return, what was inadmissible (in all, and different
         texts), and whether the game is an official one."""
         return (
-            Measure("progress", self._met / self._purse.conditions),
-            Measure("goal_reward", self._purse.goal),
-            Measure("progress_reward", self._purse.progress),
-            Measure("penalty", self._purse.penalty),
-            Measure("inadmissible", float(self._inadmissible)),
-            Measure("distinct_inadmissible", float(len(self._distinct))),
-            Measure("official", float(self._game.is_official)),
+            Metric("progress", self._met / self._purse.conditions),
+            Metric("goal_reward", self._purse.goal),
+            Metric("progress_reward", self._purse.progress),
+            Metric("penalty", self._purse.penalty),
+            Metric("inadmissible", float(self._inadmissible)),
+            Metric("distinct_inadmissible", float(len(self._distinct))),
+            Metric("official", float(self._game.is_official)),
         )
 
     def state_key(self) -> str:
@@ -269,28 +248,16 @@ class ALFWorld(gymnasium.Env[str, str]):
         """Brings the world to a snapshot, its own or another instance's with equal options."""
         self._begin(snapshot.seed)
         for action in snapshot.actions:
-            self.act(action)
+            self.step(action)
         return self.observation()
 
     def past(self) -> tuple[Exchange, ...]:
         """Commands and replies of the episode so far, the introduction first."""
         return tuple(self._past)
 
-    # --- Gymnasium's side ------------------------------------------------------------------
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[str, dict[str, Any]]:
-        super().reset(seed=seed)
-        self._begin(int(self.np_random.integers(EVALUATION_SEEDS)) if seed is None else seed)
-        return self._past[-1].text, {}
-
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        reward, terminated, truncated = self.act(action)
-        return self._past[-1].text, reward, terminated, truncated, {"success": self.success()}
-
-    def render(self) -> Image | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return self._picture() if self.render_mode == "rgb_array" else None
+    def render(self) -> Image:
+        """The schematic image, whatever `view` shows to the agent."""
+        return self._picture()
 
     def close(self) -> None:
         self._engine.close()
@@ -316,19 +283,6 @@ class ALFWorld(gymnasium.Env[str, str]):
     def _note(self, exchange: Exchange) -> None:
         self._past.append(exchange)
         self._notes = self._notes.after(exchange)
-
-    def _resolve(self, action: str) -> str | None:
-        """The command that a text stands for; None where it is inadmissible."""
-        commands = self._commands()
-        if isinstance(commands, FoundCommands):
-            return commands.meant_by(action)
-        command = action.strip()
-        return command if command in commands else None
-
-    def _commands(self) -> tuple[str, ...]:
-        """Those that are admissible now; with `match=reference` they know what a text means."""
-        commands = self._engine.commands
-        return commands if self._match == "exact" else FoundCommands(commands)
 
     def _picture(self) -> Image:
         return draw_scene(self._image_size, self._situation, labels=self._labels)

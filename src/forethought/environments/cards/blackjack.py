@@ -1,11 +1,9 @@
 """Blackjack: come closer to 21 than the dealer, without going over."""
 
 import json
-from typing import Any, Literal
+from typing import Literal
 
-import gymnasium
 import numpy as np
-from gymnasium import spaces
 
 from forethought.environments.cards.blackjack_picture import blackjack_picture
 from forethought.environments.cards.canvas import MAX_SIZE, MIN_SIZE
@@ -19,11 +17,11 @@ from forethought.environments.cards.dynamic_programming import (
     game_chances,
 )
 from forethought.environments.cards.thoughts import blackjack_facts
-from forethought.environments.contract import Advice, Ceiling, DataPlayer, Transition
+from forethought.environments.contract import Ceiling, DataPlayer, ExpertAction, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.experts import EXPERTS, ExpertName, random_choice
 from forethought.environments.options import is_flag, is_whole_number, require_option
-from forethought.types import Image, Measure, Observation, ThoughtFacts
+from forethought.types import Image, Metric, Observation, ThoughtFacts
 
 ACTIONS = ("stand", "hit")
 PENALTY = -1.0
@@ -51,7 +49,7 @@ def _points(card: Card) -> str:
     return "A" if card.rank == ACE else str(card.points)
 
 
-class Blackjack(gymnasium.Env[Image, np.int64]):
+class Blackjack:
     """Hit or stand, against a dealer who draws to 17.
 
     Description: J, Q and K count 10, an ace 11 where that does not exceed 21, else 1.
@@ -86,13 +84,10 @@ class Blackjack(gymnasium.Env[Image, np.int64]):
         natural: a win with an ace and a ten-point card, undrawn, pays 1.5.
         expert: "optimal", or "random_choice" for one that sees as well, says the same, and
             names an action drawn uniformly from the legal ones.
-        render_mode: for Gymnasium's wrappers; `render` always gives the picture.
 
     Version history:
         v0: first version.
     """
-
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(
         self,
@@ -100,7 +95,6 @@ class Blackjack(gymnasium.Env[Image, np.int64]):
         image_size: int = 300,
         natural: bool = False,
         expert: ExpertName = "optimal",
-        render_mode: Literal["rgb_array"] | None = None,
     ) -> None:
         require_option(rules in ("paper", "reference"), "rules", rules, "paper or reference")
         require_option(
@@ -115,9 +109,6 @@ class Blackjack(gymnasium.Env[Image, np.int64]):
         self.image_size = image_size
         self.natural = natural
         self.expert_name = expert
-        self.render_mode = render_mode
-        self.action_space = spaces.Discrete(len(ACTIONS))
-        self.observation_space = spaces.Box(0, 255, (image_size, image_size, 3), np.uint8)
         self._episode = Episode(LIMIT_STEPS)
         self._dealer: tuple[Card, ...] = ()
         self._player: tuple[Card, ...] = ()
@@ -136,8 +127,8 @@ class Blackjack(gymnasium.Env[Image, np.int64]):
             f"returns {chances.expected_return:.4f}",
         )
 
-    def restart(self, seed: int) -> Observation:
-        super().reset(seed=seed)
+    def reset(self, seed: int) -> Observation:
+        self.np_random = np.random.default_rng(seed)
         self._deal()
         return self.observation()
 
@@ -151,7 +142,7 @@ class Blackjack(gymnasium.Env[Image, np.int64]):
             task_type="Blackjack",
         )
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         self._episode.require_open()
         if action not in ACTIONS:
             return self._episode.record(PENALTY, terminated=False)
@@ -167,7 +158,7 @@ class Blackjack(gymnasium.Env[Image, np.int64]):
     def legal_actions(self) -> tuple[str, ...]:
         return () if self._episode.is_over else ACTIONS
 
-    def expert(self) -> Advice:
+    def expert(self) -> ExpertAction:
         self._episode.require_open()
         if self.expert_name == "random_choice":
             return self._thinking(random_choice(ACTIONS, self.np_random, self._episode.steps))
@@ -183,18 +174,18 @@ class Blackjack(gymnasium.Env[Image, np.int64]):
         are: a habit, so that what it does often is not what is good."""
         require_option(0 <= skill <= 1, "skill", skill, "0 (always hits) to 1 (always stands)")
 
-        def answer() -> Advice:
+        def answer() -> ExpertAction:
             self._episode.require_open()
             return self._thinking("stand" if randomness.random() < skill else "hit")
 
         return answer
 
-    def _thinking(self, action: str) -> Advice:
+    def _thinking(self, action: str) -> ExpertAction:
         cards, points, dealer = self._in_words()
         thought = (
             f"I have {cards}: {points} points and the dealer shows {dealer}, I choose {action}"
         )
-        return Advice(action, (("thoughts", json.dumps(thought)),))
+        return ExpertAction(action, (("thoughts", json.dumps(thought)),))
 
     def _in_words(self) -> tuple[str, str, str]:
         """The player's cards, what they are worth, and the dealer's first card."""
@@ -209,23 +200,11 @@ class Blackjack(gymnasium.Env[Image, np.int64]):
     def success(self) -> bool:
         return self._episode.total_reward > 0
 
-    def measures(self) -> tuple[Measure, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         return ()
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Image, dict[str, Any]]:
-        super().reset(seed=seed)
-        self._deal()
-        return self.render(), {}
-
-    def step(self, action: np.int64) -> tuple[Image, float, bool, bool, dict[str, Any]]:
-        reward, terminated, truncated = self.act(ACTIONS[action])
-        return self.render(), reward, terminated, truncated, {"success": self.success()}
-
-    def render(self) -> Image:
-        """A copy: Gymnasium's users may write on what they are given."""
-        return self._picture().copy()
+    def close(self) -> None:
+        """Nothing is held open."""
 
     def _picture(self) -> Image:
         player = self._player

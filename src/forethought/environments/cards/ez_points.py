@@ -1,11 +1,9 @@
 """EZPoints: make 12 of two cards."""
 
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
-import gymnasium
 import numpy as np
-from gymnasium import spaces
 
 from forethought.environments.cards.canvas import MAX_SIZE, MIN_SIZE
 from forethought.environments.cards.deck import SUIT_NAMES, TEN, Card, draw_card
@@ -16,16 +14,13 @@ from forethought.environments.cards.formula_game import (
 )
 from forethought.environments.cards.formula_picture import formula_picture
 from forethought.environments.cards.formula_thoughts import formula_facts
-from forethought.environments.contract import Advice, Ceiling, Transition
+from forethought.environments.contract import Ceiling, ExpertAction, Transition
 from forethought.environments.experts import EXPERTS, ExpertName, random_choice
 from forethought.environments.options import is_whole_number, require_option
-from forethought.types import Image, Measure, Observation, ThoughtFacts
+from forethought.types import Image, Metric, Observation, ThoughtFacts
 
 TARGET = 12
 FORMULA_LINES = 1
-
-FormulaObservation = dict[str, Any]
-"""Gymnasium's side: "image", uint8 pixels, and "formula", the text typed so far."""
 
 
 def ez_points_rules(rules: str) -> FormulaRules:
@@ -59,7 +54,7 @@ def ceiling_success_rate(rules: FormulaRules) -> float:
     return sum(bool(paying_formulas(rules, pair)) for pair in pairs) / len(pairs)
 
 
-class EZPoints(gymnasium.Env[FormulaObservation, np.int64]):
+class EZPoints:
     """Type a formula over two cards that equals 12.
 
     Description: a number or an operator is appended to the formula at each step; "="
@@ -91,20 +86,16 @@ class EZPoints(gymnasium.Env[FormulaObservation, np.int64]):
         image_size: side of the picture, 48 to 1024 pixels.
         expert: "optimal", or "random_choice" for one that sees as well, says the same, and
             names an action drawn uniformly from the legal ones.
-        render_mode: for Gymnasium's wrappers; `render` always gives the picture.
 
     Version history:
         v0: first version.
     """
-
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(
         self,
         rules: Literal["paper", "reference"] = "paper",
         image_size: int = 300,
         expert: ExpertName = "optimal",
-        render_mode: Literal["rgb_array"] | None = None,
     ) -> None:
         require_option(rules in ("paper", "reference"), "rules", rules, "paper or reference")
         require_option(
@@ -116,15 +107,7 @@ class EZPoints(gymnasium.Env[FormulaObservation, np.int64]):
         require_option(expert in EXPERTS, "expert", expert, " or ".join(EXPERTS))
         self.image_size = image_size
         self.expert_name = expert
-        self.render_mode = render_mode
         self._game = FormulaGame(ez_points_rules(rules))
-        self.action_space = spaces.Discrete(len(self.actions))
-        self.observation_space = spaces.Dict(
-            {
-                "image": spaces.Box(0, 255, (image_size, image_size, 3), np.uint8),
-                "formula": spaces.Text(32, min_length=0, charset=frozenset("0123456789+*= ")),
-            }
-        )
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -136,8 +119,8 @@ class EZPoints(gymnasium.Env[FormulaObservation, np.int64]):
             ceiling_success_rate(self._game.rules), "exact: every pair that can be dealt, solved"
         )
 
-    def restart(self, seed: int) -> Observation:
-        super().reset(seed=seed)
+    def reset(self, seed: int) -> Observation:
+        self.np_random = np.random.default_rng(seed)
         self._deal()
         return self.observation()
 
@@ -151,13 +134,13 @@ class EZPoints(gymnasium.Env[FormulaObservation, np.int64]):
             task_type="EZPoints",
         )
 
-    def act(self, action: str) -> Transition:
-        return self._game.act(action)
+    def step(self, action: str) -> Transition:
+        return self._game.step(action)
 
     def legal_actions(self) -> tuple[str, ...]:
         return self._game.legal_actions()
 
-    def expert(self) -> Advice:
+    def expert(self) -> ExpertAction:
         if self.expert_name == "optimal":
             return self._game.expert()
         episode = self._game.episode
@@ -171,29 +154,11 @@ class EZPoints(gymnasium.Env[FormulaObservation, np.int64]):
     def success(self) -> bool:
         return self._game.episode.total_reward > 0
 
-    def measures(self) -> tuple[Measure, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         return ()
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[FormulaObservation, dict[str, Any]]:
-        super().reset(seed=seed)
-        self._deal()
-        return self._formula_observation(), {}
-
-    def step(
-        self, action: np.int64
-    ) -> tuple[FormulaObservation, float, bool, bool, dict[str, Any]]:
-        reward, terminated, truncated = self.act(self.actions[action])
-        info = {"success": self.success()}
-        return self._formula_observation(), reward, terminated, truncated, info
-
-    def render(self) -> Image:
-        """A copy: Gymnasium's users may write on what they are given."""
-        return self._picture().copy()
-
-    def _formula_observation(self) -> FormulaObservation:
-        return {"image": self.render(), "formula": self._game.text}
+    def close(self) -> None:
+        """Nothing is held open."""
 
     def _picture(self) -> Image:
         return formula_picture(self.image_size, self._game.cards, self._game.tokens, FORMULA_LINES)

@@ -13,7 +13,7 @@ from forethought.environments.cards.formula import evaluate_tokens
 from forethought.environments.cards.python_arithmetic import evaluate_like_python
 from forethought.environments.cards.python_solver import python_solution
 from forethought.environments.cards.solver import Cards, Tokens, completion, solutions
-from forethought.environments.contract import Advice, Transition
+from forethought.environments.contract import ExpertAction, Transition
 from forethought.environments.episode import Episode
 
 WIN, PENALTY = 10.0, -1.0
@@ -109,7 +109,7 @@ class FormulaGame:
         cards = " ".join(f"{card.name}{card.suit}" for card in self.cards)
         return f"{cards} | {' '.join(self.tokens)}"
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         self.episode.require_open()
         if self.rules.is_reference and self.episode.is_last_step:
             return self.episode.record(PENALTY, terminated=False)
@@ -158,7 +158,7 @@ class FormulaGame:
         steps_left = self.rules.limit_steps - self.episode.steps - useless_steps
         return rest if len(rest) + 1 <= steps_left else None
 
-    def expert(self, chosen: str | None = None) -> Advice:
+    def expert(self, chosen: str | None = None) -> ExpertAction:
         """The next token towards the target; "=" at once where it cannot be reached.
 
         Args:
@@ -169,7 +169,7 @@ class FormulaGame:
         action = chosen or (rest[0] if rest else "=")
         whole = None if rest is None else self.tokens + rest
         thoughts = self._search(whole, action) if self._searches else self._recall(whole, action)
-        return Advice(
+        return ExpertAction(
             action,
             (
                 ("cards", json.dumps(list(self.points))),

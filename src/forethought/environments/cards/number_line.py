@@ -2,20 +2,18 @@
 
 import json
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-import gymnasium
 import numpy as np
-from gymnasium import spaces
 
 from forethought.environments.cards.canvas import MAX_SIZE, MIN_SIZE
 from forethought.environments.cards.number_line_picture import number_line_picture
 from forethought.environments.cards.thoughts import number_line_facts
-from forethought.environments.contract import Advice, Ceiling, Transition
+from forethought.environments.contract import Ceiling, ExpertAction, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.experts import EXPERTS, ExpertName, random_choice
 from forethought.environments.options import is_whole_number, require_option
-from forethought.types import Image, Measure, Observation, ThoughtFacts
+from forethought.types import Image, Metric, Observation, ThoughtFacts
 
 ACTIONS = ("-", "+")
 LATER_REFERENCE = "reference_2d947f4"
@@ -79,7 +77,7 @@ def ceiling_success_rate(rules: str, max_position: int) -> float:
     return wins / len(deals)
 
 
-class NumberLine(gymnasium.Env[Image, np.int64]):
+class NumberLine:
     """Walk from the current number to the target, one at a time.
 
     Description: two numbers on a line from 0 to `max_position`. RL4VLM, B.1.1.
@@ -114,13 +112,10 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
         max_position: the largest number, 1 to 99.
         expert: "optimal", or "random_choice" for one that sees as well, says the same, and
             names an action drawn uniformly from the legal ones.
-        render_mode: for Gymnasium's wrappers; `render` always gives the picture.
 
     Version history:
         v0: first version.
     """
-
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(
         self,
@@ -128,7 +123,6 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
         image_size: int = 300,
         max_position: int = 5,
         expert: ExpertName = "optimal",
-        render_mode: Literal["rgb_array"] | None = None,
     ) -> None:
         require_option(rules in RULES, "rules", rules, ", ".join(RULES))
         require_option(
@@ -148,9 +142,6 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
         self.image_size = image_size
         self.max_position = max_position
         self.expert_name = expert
-        self.render_mode = render_mode
-        self.action_space = spaces.Discrete(len(ACTIONS))
-        self.observation_space = spaces.Box(0, 255, (image_size, image_size, 3), np.uint8)
         self._episode = Episode(limit_steps=2 * max_position)
         self._position = Position(0, 0)
         self._shown_target = 0
@@ -167,8 +158,8 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
             "exact: the best walk from every deal, all deals being equally likely",
         )
 
-    def restart(self, seed: int) -> Observation:
-        super().reset(seed=seed)
+    def reset(self, seed: int) -> Observation:
+        self.np_random = np.random.default_rng(seed)
         self._deal()
         return self.observation()
 
@@ -183,7 +174,7 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
             task_type="NumberLine",
         )
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         self._episode.require_open()
         if action not in ACTIONS:
             return self._episode.record(PENALTY, terminated=False)
@@ -195,7 +186,7 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
     def legal_actions(self) -> tuple[str, ...]:
         return () if self._episode.is_over else ACTIONS
 
-    def expert(self) -> Advice:
+    def expert(self) -> ExpertAction:
         self._episode.require_open()
         current, target, _ = self._position
         relation = (
@@ -209,7 +200,7 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
             action = random_choice(ACTIONS, self.np_random, self._episode.steps)
         else:
             action = best_move(self._position, self.max_position)
-        return Advice(
+        return ExpertAction(
             action,
             (
                 ("current number", json.dumps(str(current))),
@@ -226,23 +217,11 @@ class NumberLine(gymnasium.Env[Image, np.int64]):
     def success(self) -> bool:
         return self._episode.total_reward > 0
 
-    def measures(self) -> tuple[Measure, ...]:
-        return (Measure("reached", float(self._reached)),)
+    def metrics(self) -> tuple[Metric, ...]:
+        return (Metric("reached", float(self._reached)),)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Image, dict[str, Any]]:
-        super().reset(seed=seed)
-        self._deal()
-        return self.render(), {}
-
-    def step(self, action: np.int64) -> tuple[Image, float, bool, bool, dict[str, Any]]:
-        reward, terminated, truncated = self.act(ACTIONS[action])
-        return self.render(), reward, terminated, truncated, {"success": self.success()}
-
-    def render(self) -> Image:
-        """A copy: Gymnasium's users may write on what they are given."""
-        return self._picture().copy()
+    def close(self) -> None:
+        """Nothing is held open."""
 
     def _picture(self) -> Image:
         return number_line_picture(

@@ -5,11 +5,9 @@ from collections import Counter
 from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import factorial, prod
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
-import gymnasium
 import numpy as np
-from gymnasium import spaces
 
 from forethought.environments.cards.canvas import MAX_SIZE, MIN_SIZE
 from forethought.environments.cards.deck import ACE, KING, TEN, draw_card
@@ -21,16 +19,13 @@ from forethought.environments.cards.formula_game import (
 from forethought.environments.cards.formula_picture import formula_picture
 from forethought.environments.cards.formula_thoughts import formula_facts
 from forethought.environments.cards.solver import Cards, is_solvable
-from forethought.environments.contract import Advice, Ceiling, Transition
+from forethought.environments.contract import Ceiling, ExpertAction, Transition
 from forethought.environments.options import is_flag, is_whole_number, require_option
-from forethought.types import Image, Measure, Observation, ThoughtFacts
+from forethought.types import Image, Metric, Observation, ThoughtFacts
 
 TARGET = 24
 CARD_COUNT = 4
 FORMULA_LINES = 3
-
-FormulaObservation = dict[str, Any]
-"""Gymnasium's side: "image", uint8 pixels, and "formula", the text typed so far."""
 
 
 def points24_rules(rules: str, faces_as_ten: bool) -> FormulaRules:
@@ -103,7 +98,7 @@ def _is_winnable(rules: FormulaRules, cards: Cards) -> bool:
     return is_solvable(cards, rules.target, rules.operators)
 
 
-class Points24(gymnasium.Env[FormulaObservation, np.int64]):
+class Points24:
     """Type a formula over four cards that equals 24.
 
     Description: a number, an operator or a parenthesis is appended to the formula at
@@ -143,13 +138,10 @@ class Points24(gymnasium.Env[FormulaObservation, np.int64]):
             and nothing else is in "unseen".
         expert: "recall", the formula is named at once (RL4VLM); "search", its thoughts try
             formulas and work them out until one is 24. Under paper rules alone.
-        render_mode: for Gymnasium's wrappers; `render` always gives the picture.
 
     Version history:
         v0: first version.
     """
-
-    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(
         self,
@@ -158,7 +150,6 @@ class Points24(gymnasium.Env[FormulaObservation, np.int64]):
         faces_as_ten: bool = True,
         deals: Deals = "all",
         expert: Literal["recall", "search"] = "recall",
-        render_mode: Literal["rgb_array"] | None = None,
     ) -> None:
         require_option(rules in ("paper", "reference"), "rules", rules, "paper or reference")
         require_option(
@@ -174,17 +165,9 @@ class Points24(gymnasium.Env[FormulaObservation, np.int64]):
         is_possible = rules == "paper" or not searches
         require_option(is_possible, "expert", expert, "recall under reference rules")
         self.image_size = image_size
-        self.render_mode = render_mode
         self._deals: Deals = deals
         self._game = FormulaGame(points24_rules(rules, faces_as_ten), searches=searches)
         self._faces_as_ten = faces_as_ten
-        self.action_space = spaces.Discrete(len(self.actions))
-        self.observation_space = spaces.Dict(
-            {
-                "image": spaces.Box(0, 255, (image_size, image_size, 3), np.uint8),
-                "formula": spaces.Text(32, min_length=0, charset=frozenset("0123456789+-*/()= ")),
-            }
-        )
 
     @property
     def actions(self) -> tuple[str, ...]:
@@ -199,8 +182,8 @@ class Points24(gymnasium.Env[FormulaObservation, np.int64]):
             "can be won, weighted by how often each is dealt",
         )
 
-    def restart(self, seed: int) -> Observation:
-        super().reset(seed=seed)
+    def reset(self, seed: int) -> Observation:
+        self.np_random = np.random.default_rng(seed)
         self._deal()
         return self.observation()
 
@@ -214,13 +197,13 @@ class Points24(gymnasium.Env[FormulaObservation, np.int64]):
             task_type="Points24",
         )
 
-    def act(self, action: str) -> Transition:
-        return self._game.act(action)
+    def step(self, action: str) -> Transition:
+        return self._game.step(action)
 
     def legal_actions(self) -> tuple[str, ...]:
         return self._game.legal_actions()
 
-    def expert(self) -> Advice:
+    def expert(self) -> ExpertAction:
         return self._game.expert()
 
     def thought_facts(self, response: str) -> ThoughtFacts:
@@ -229,29 +212,11 @@ class Points24(gymnasium.Env[FormulaObservation, np.int64]):
     def success(self) -> bool:
         return self._game.episode.total_reward > 0
 
-    def measures(self) -> tuple[Measure, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         return ()
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[FormulaObservation, dict[str, Any]]:
-        super().reset(seed=seed)
-        self._deal()
-        return self._formula_observation(), {}
-
-    def step(
-        self, action: np.int64
-    ) -> tuple[FormulaObservation, float, bool, bool, dict[str, Any]]:
-        reward, terminated, truncated = self.act(self.actions[action])
-        info = {"success": self.success()}
-        return self._formula_observation(), reward, terminated, truncated, info
-
-    def render(self) -> Image:
-        """A copy: Gymnasium's users may write on what they are given."""
-        return self._picture().copy()
-
-    def _formula_observation(self) -> FormulaObservation:
-        return {"image": self.render(), "formula": self._game.text}
+    def close(self) -> None:
+        """Nothing is held open."""
 
     def _picture(self) -> Image:
         return formula_picture(self.image_size, self._game.cards, self._game.tokens, FORMULA_LINES)

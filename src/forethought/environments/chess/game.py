@@ -1,12 +1,11 @@
 """Chess: checkmate an engine of limited strength."""
 
 import json
-from typing import Any, Literal, get_args
+from collections.abc import Sequence
+from typing import Literal, get_args
 
 import chess
-import gymnasium
 import numpy as np
-from gymnasium import spaces
 
 from forethought.environments.chess.builtin import Builtin
 from forethought.environments.chess.data_policy import draw_author
@@ -14,8 +13,8 @@ from forethought.environments.chess.diagram import diagram
 from forethought.environments.chess.notation import (
     Board,
     Notation,
-    SanMoves,
     legal_moves,
+    named_move,
     read_move,
     write_move,
     write_position,
@@ -23,10 +22,10 @@ from forethought.environments.chess.notation import (
 from forethought.environments.chess.opponent import Opponent, Recommendation
 from forethought.environments.chess.program import PROGRAM, require_stockfish
 from forethought.environments.chess.stockfish import Stockfish, Strength, require_uci
-from forethought.environments.contract import Advice, Ceiling, DataPlayer, Transition
+from forethought.environments.contract import Ceiling, DataPlayer, ExpertAction, Transition
 from forethought.environments.options import is_flag, is_whole_number, require_option
 from forethought.errors import ConfigError
-from forethought.types import Measure, Observation
+from forethought.types import Metric, Observation
 
 OnIllegal = Literal["stay", "lose", "random"]
 
@@ -49,7 +48,7 @@ _CEILINGS = {
 }
 
 
-class Chess(gymnasium.Env[str, str]):
+class Chess:
     """Checkmate an engine of limited strength.
 
     Description: FIDE's rules from the `chess` package. The opponent is Stockfish at
@@ -87,13 +86,10 @@ class Chess(gymnasium.Env[str, str]):
             ends; "random": a random legal move is played in its place.
         illegal_limit: the illegal move of this number ends the game, 1 to 100.
         ply_limit: half-moves of both sides after which the game is cut, 2 to 1,000.
-        render_mode: "ansi", a diagram, or None.
 
     Version history:
         v0: first version.
     """
-
-    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(
         self,
@@ -106,7 +102,6 @@ class Chess(gymnasium.Env[str, str]):
         on_illegal: OnIllegal = "stay",
         illegal_limit: int = 5,
         ply_limit: int = 200,
-        render_mode: Literal["ansi"] | None = None,
     ) -> None:
         _require_one_of(("stockfish", "builtin"), "opponent", opponent)
         _require_one_of(("white", "black"), "color", color)
@@ -118,10 +113,6 @@ class Chess(gymnasium.Env[str, str]):
         require_option(is_limit, "illegal_limit", illegal_limit, "a whole number from 1 to 100")
         is_limit = is_whole_number(ply_limit, 2, 1000)
         require_option(is_limit, "ply_limit", ply_limit, "a whole number from 2 to 1000")
-        require_option(render_mode in (None, "ansi"), "render_mode", render_mode, "ansi or None")
-        self.render_mode = render_mode
-        self.action_space = spaces.Text(max_length=_SHOWN, charset=_PLAIN)
-        self.observation_space = spaces.Text(max_length=2048, charset=_PLAIN | frozenset(" /.:\n?"))
         self._opponent: Opponent = (
             Builtin()
             if opponent == "builtin"
@@ -151,8 +142,8 @@ class Chess(gymnasium.Env[str, str]):
     def ceiling(self) -> Ceiling:
         return _CEILINGS[self._kind]
 
-    def restart(self, seed: int) -> Observation:
-        super().reset(seed=seed)
+    def reset(self, seed: int) -> Observation:
+        self.np_random = np.random.default_rng(seed)
         self._begin()
         return self.observation()
 
@@ -167,7 +158,7 @@ class Chess(gymnasium.Env[str, str]):
             task_type=self._opponent.label,
         )
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         if self._is_over:
             raise RuntimeError("the game is over — restart it with a seed before acting")
         move = read_move(action, self._board, self._notation)
@@ -183,28 +174,31 @@ class Chess(gymnasium.Env[str, str]):
     def legal_actions(self) -> tuple[str, ...]:
         return () if self._is_over else tuple(legal_moves(self._board, self._notation))
 
-    def expert(self) -> Advice:
+    def expert(self) -> ExpertAction:
         if self._is_over:
             raise RuntimeError("the game is over — restart it with a seed before asking")
         found = self._opponent.advise(self._board)
         action = write_move(found.move, self._board, self._notation)
         thought = f"{self._judgment(found)}, so I choose {action}"
-        return Advice(action, (("thoughts", json.dumps(thought)),))
+        return ExpertAction(action, (("thoughts", json.dumps(thought)),))
+
+    def resolve_action(self, text: str, admissible: Sequence[str]) -> str | None:
+        return named_move(text, admissible, self._notation)
 
     def success(self) -> bool:
         return self._board.is_checkmate() and self._board.turn != self._agent
 
-    def measures(self) -> tuple[Measure, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         """Illegal moves; whether the game was lost on the board or drawn; half-moves; how
         often the engine had to be started anew."""
         is_mated = self._board.is_checkmate() and self._board.turn == self._agent
         is_drawn = not self._board.is_checkmate() and self._board.is_game_over()
         return (
-            Measure("illegal_moves", float(self._illegal)),
-            Measure("mated", float(is_mated)),
-            Measure("drawn", float(is_drawn)),
-            Measure("half_moves", float(self._board.ply())),
-            Measure("engine_restarts", float(self._opponent.restarts - self._restarts_before)),
+            Metric("illegal_moves", float(self._illegal)),
+            Metric("mated", float(is_mated)),
+            Metric("drawn", float(is_drawn)),
+            Metric("half_moves", float(self._board.ply())),
+            Metric("engine_restarts", float(self._opponent.restarts - self._restarts_before)),
         )
 
     def close(self) -> None:
@@ -231,31 +225,19 @@ class Chess(gymnasium.Env[str, str]):
             raise ConfigError("the data policy of Chess needs opponent=stockfish")
         author = draw_author(skill, randomness)
 
-        def answer() -> Advice:
+        def answer() -> ExpertAction:
             move = author.move(self._board, engine, randomness)
             action = write_move(move, self._board, self._notation)
-            return Advice(action, (("thoughts", json.dumps(f"I choose {action}")),))
+            return ExpertAction(action, (("thoughts", json.dumps(f"I choose {action}")),))
 
         return answer
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[str, dict[str, Any]]:
-        super().reset(seed=seed)
-        self._begin()
-        return self._text(), {}
-
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        reward, terminated, truncated = self.act(action)
-        return self._text(), reward, terminated, truncated, {"success": self.success()}
 
     def render(self) -> str:
         """The diagram, seen from White's side."""
         return diagram(self._board.board_fen())
 
     def _listed_moves(self) -> tuple[str, ...] | None:
-        moves = self.legal_actions()
-        return (SanMoves(moves) if self._notation == "san" else moves) or None
+        return self.legal_actions() or None
 
     def _begin(self) -> None:
         self._key = int(self.np_random.integers(1 << 62))

@@ -1,5 +1,6 @@
 """A position and its moves as text."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 import chess
@@ -15,13 +16,11 @@ MARKS = "+#"
 """Check and mate, after a move in SAN. An answer may leave them out."""
 
 
-class SanMoves(tuple[str, ...]):
-    """Moves in SAN, whose marks an answer may leave out or get wrong."""
-
-    def meant_by(self, text: str) -> str | None:
-        """The move that a text names, with its marks."""
-        wanted = text.rstrip(MARKS)
-        return next((move for move in self if move.rstrip(MARKS) == wanted), None)
+def named_move(text: str, moves: Iterable[str], notation: Notation) -> str | None:
+    """The move that a text names; in SAN its marks may be left out or wrong."""
+    marks = MARKS if notation == "san" else ""
+    wanted = text.rstrip(marks)
+    return next((move for move in moves if move.rstrip(marks) == wanted), None)
 
 
 def legal_moves(board: chess.Board, notation: Notation) -> dict[str, chess.Move]:
@@ -36,7 +35,7 @@ def read_move(text: str, board: chess.Board, notation: Notation) -> chess.Move |
     if notation == "uci":
         return next((move for move in board.legal_moves if move.uci() == text), None)
     by_text = legal_moves(board, "san")
-    named = SanMoves(by_text).meant_by(text)
+    named = named_move(text, by_text, "san")
     return None if named is None else by_text[named]
 
 

@@ -1,17 +1,14 @@
 """20 Questions: find a hidden object by questions that are answered with Yes or No."""
 
 import json
-import string
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-import gymnasium
 import numpy as np
-from gymnasium import spaces
 
-from forethought.environments.contract import Advice, Ceiling, DataPlayer, Transition
+from forethought.environments.contract import Ceiling, DataPlayer, ExpertAction, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.options import require_option
-from forethought.environments.transcript import MAX_ACTION, Turn, write_transcript
+from forethought.environments.transcript import Turn, write_transcript
 from forethought.environments.twenty_questions.asking import (
     MAX_QUESTIONS,
     all_candidates,
@@ -27,7 +24,7 @@ from forethought.environments.twenty_questions.grammar import (
     understand,
 )
 from forethought.environments.twenty_questions.knowledge import load_things, truth_table
-from forethought.types import Measure, Observation
+from forethought.types import Metric, Observation
 
 Wordings = Literal["sentences", "words"]
 Replies = Literal["answers", "facts"]
@@ -46,7 +43,7 @@ DATA_CHOICES = 5
 """Even splits among which an informed question of the data policy is drawn."""
 
 
-class TwentyQuestions(gymnasium.Env[str, np.int64]):
+class TwentyQuestions:
     """Find a hidden object by at most 20 questions that are answered with Yes or No.
 
     Description: 158 objects of 17 categories, those of LMRL-Gym. An oracle answers from a
@@ -85,26 +82,20 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
             can be: "metal?", "cat?". Either is understood.
         replies: "answers", "Yes." and "No.", or "facts", the name of what was asked, in capitals
             for Yes: "METAL", "cat".
-        render_mode: must be None; there is nothing to see.
 
     Version history:
         v0: first version.
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
-
     def __init__(
         self,
         wordings: Wordings = "sentences",
         replies: Replies = "answers",
-        render_mode: None = None,
     ) -> None:
         require_option(wordings in get_args(Wordings), "wordings", wordings, "sentences or words")
         require_option(replies in get_args(Replies), "replies", replies, "answers or facts")
-        require_option(render_mode is None, "render_mode", render_mode, "None")
         self.wordings: Wordings = wordings
         self.replies: Replies = replies
-        self.render_mode = render_mode
         self._things = load_things()
         self._attributes = truth_table().shape[1]
         self._wordings = (
@@ -112,13 +103,6 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
         )
         self._usual = tuple(ways[0] for ways in self._wordings)
         self._everything = range(len(self._usual))
-        self.action_space = spaces.Discrete(len(self._usual))
-        longest_reply = max(map(len, (NOT_UNDERSTOOD, *names())))
-        self.observation_space = spaces.Text(
-            max_length=MAX_QUESTIONS * (len("> ") + MAX_ACTION + longest_reply + len("\n\n")),
-            min_length=0,
-            charset=string.ascii_letters + " >?.,'\n",
-        )
         self._episode = Episode(MAX_QUESTIONS)
         self._hidden = 0
         self._turns: list[Turn] = []
@@ -144,8 +128,8 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
     def data_skill(self) -> float:
         return DATA_SKILL
 
-    def restart(self, seed: int) -> Observation:
-        super().reset(seed=seed)
+    def reset(self, seed: int) -> Observation:
+        self.np_random = np.random.default_rng(seed)
         self._draw()
         return self.observation()
 
@@ -161,7 +145,7 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
             task_type="TwentyQuestions",
         )
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         self._episode.require_open()
         number = understand(action)
         if number is None:
@@ -184,7 +168,7 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
             return ()
         return tuple(way for n, way in enumerate(self._usual) if n not in self._asked)
 
-    def expert(self) -> Advice:
+    def expert(self) -> ExpertAction:
         self._episode.require_open()
         question = good_questions(self._candidates, 1)[0]
         left = len(self._candidates)
@@ -193,40 +177,32 @@ class TwentyQuestions(gymnasium.Env[str, np.int64]):
         )
         if left == 1:
             thought = f"only {self._things[self._candidates[0]].guesses[0]} is left"
-        return Advice(self._usual[question], (("thoughts", json.dumps(thought)),))
+        return ExpertAction(self._usual[question], (("thoughts", json.dumps(thought)),))
 
     def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPlayer:
         require_option(0 <= skill <= 1, "skill", skill, "0 (chance) to 1 (always informed)")
 
-        def answer() -> Advice:
+        def answer() -> ExpertAction:
             pool = self._everything
             if randomness.random() < skill:
                 pool = good_questions(self._candidates, DATA_CHOICES)
             ways = self._wordings[pool[int(randomness.integers(len(pool)))]]
-            return Advice(ways[int(randomness.integers(len(ways)))], ())
+            return ExpertAction(ways[int(randomness.integers(len(ways)))], ())
 
         return answer
 
     def success(self) -> bool:
         return self._is_found
 
-    def measures(self) -> tuple[Measure, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         repeated = len(self._turns) - self._not_understood - len(self._asked)
         return (
-            Measure("not_understood", float(self._not_understood)),
-            Measure("repeated", float(repeated)),
+            Metric("not_understood", float(self._not_understood)),
+            Metric("repeated", float(repeated)),
         )
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[str, dict[str, Any]]:
-        super().reset(seed=seed)
-        self._draw()
-        return self._text(), {}
-
-    def step(self, action: np.int64) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        reward, terminated, truncated = self.act(self._usual[action])
-        return self._text(), reward, terminated, truncated, {"success": self.success()}
+    def close(self) -> None:
+        """Nothing is held open."""
 
     def _text(self) -> str:
         return write_transcript(self._turns)

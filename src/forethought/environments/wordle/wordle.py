@@ -1,14 +1,11 @@
 """Wordle: find a hidden word of five letters in six guesses."""
 
 import json
-import string
-from typing import Any, Literal
+from typing import Literal
 
-import gymnasium
 import numpy as np
-from gymnasium import spaces
 
-from forethought.environments.contract import Advice, Ceiling, DataPlayer, Transition
+from forethought.environments.contract import Ceiling, DataPlayer, ExpertAction, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.options import require_option
 from forethought.environments.transcript import Turn, write_transcript
@@ -23,7 +20,7 @@ from forethought.environments.wordle.guessing import (
 from forethought.environments.wordle.known import known
 from forethought.environments.wordle.marks import ALL_IN_PLACE, Rules, mark_table, shown
 from forethought.environments.wordle.words import LETTERS, WordList, load_words, spelled
-from forethought.types import Measure, Observation
+from forethought.types import Metric, Observation
 
 NOT_LISTED = "not in the list"
 DATA_SKILL: dict[WordList, float] = {"small": 0.314, "large": 0.373}
@@ -37,7 +34,7 @@ _MAX_REPLY = 100
 _MAX_TEXT = MAX_GUESSES * (len("> ") + 2 * LETTERS + _MAX_REPLY)
 
 
-class Wordle(gymnasium.Env[str, np.int64]):
+class Wordle:
     """Find a hidden word of five letters in six guesses.
 
     Description: after each guess every letter is marked: `g` it is in its place, `y` the
@@ -77,13 +74,10 @@ class Wordle(gymnasium.Env[str, np.int64]):
             say together, "b y b b g, not c n, has r, now any any any any e".
         spelling: "letters", guesses are said with their letters apart, "c r a n e", or "words",
             "crane". Either is understood.
-        render_mode: must be None; there is nothing to see.
 
     Version history:
         v0: first version.
     """
-
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
     def __init__(
         self,
@@ -91,27 +85,20 @@ class Wordle(gymnasium.Env[str, np.int64]):
         rules: Rules = "official",
         replies: Replies = "marks",
         spelling: Spelling = "letters",
-        render_mode: None = None,
     ) -> None:
         require_option(words in ("small", "large"), "words", words, "small or large")
         require_option(rules in ("official", "reference"), "rules", rules, "official or reference")
         require_option(replies in ("marks", "known"), "replies", replies, "marks or known")
         require_option(spelling in ("letters", "words"), "spelling", spelling, "letters or words")
-        require_option(render_mode is None, "render_mode", render_mode, "None")
         self.words: WordList = words
         self.rules: Rules = rules
         self.replies: Replies = replies
-        self.render_mode = render_mode
         self._list = load_words(words)
         self._numbers = {word: number for number, word in enumerate(self._list)}
         self._spelled = (
             tuple(spelled(word) for word in self._list) if spelling == "letters" else self._list
         )
         self._table = mark_table(words, rules)
-        self.action_space = spaces.Discrete(len(self._list))
-        self.observation_space = spaces.Text(
-            max_length=_MAX_TEXT, min_length=0, charset=string.ascii_lowercase + ">, \n"
-        )
         self._episode = Episode(MAX_GUESSES)
         self._hidden = 0
         self._turns: list[Turn] = []
@@ -138,8 +125,8 @@ class Wordle(gymnasium.Env[str, np.int64]):
     def data_skill(self) -> float:
         return DATA_SKILL[self.words]
 
-    def restart(self, seed: int) -> Observation:
-        super().reset(seed=seed)
+    def reset(self, seed: int) -> Observation:
+        self.np_random = np.random.default_rng(seed)
         self._draw()
         return self.observation()
 
@@ -154,7 +141,7 @@ class Wordle(gymnasium.Env[str, np.int64]):
             task_type="Wordle",
         )
 
-    def act(self, action: str) -> Transition:
+    def step(self, action: str) -> Transition:
         self._episode.require_open()
         guess = self._numbers.get("".join(action.split()).lower())
         if guess is None:
@@ -179,7 +166,7 @@ class Wordle(gymnasium.Env[str, np.int64]):
         said = {self._numbers[word] for word, _ in self._guesses}
         return tuple(word for n, word in enumerate(self._spelled) if n not in said)
 
-    def expert(self) -> Advice:
+    def expert(self) -> ExpertAction:
         self._episode.require_open()
         guess = self._spelled[best_guess(self._candidates, self.words, self.rules)]
         left = len(self._candidates)
@@ -188,37 +175,29 @@ class Wordle(gymnasium.Env[str, np.int64]):
             if left == 1
             else f"{left} words are left, I try {guess}"
         )
-        return Advice(guess, (("thoughts", json.dumps(thought)),))
+        return ExpertAction(guess, (("thoughts", json.dumps(thought)),))
 
     def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPlayer:
         require_option(0 <= skill <= 1, "skill", skill, "0 (chance) to 1 (always in agreement)")
 
-        def answer() -> Advice:
+        def answer() -> ExpertAction:
             pool = self._candidates if randomness.random() < skill else all_candidates(self.words)
-            return Advice(self._spelled[pool[int(randomness.integers(len(pool)))]], ())
+            return ExpertAction(self._spelled[pool[int(randomness.integers(len(pool)))]], ())
 
         return answer
 
     def success(self) -> bool:
         return self._is_found
 
-    def measures(self) -> tuple[Measure, ...]:
+    def metrics(self) -> tuple[Metric, ...]:
         repeated = len(self._guesses) - len({word for word, _ in self._guesses})
         return (
-            Measure("not_listed", float(self._not_listed)),
-            Measure("repeated", float(repeated)),
+            Metric("not_listed", float(self._not_listed)),
+            Metric("repeated", float(repeated)),
         )
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[str, dict[str, Any]]:
-        super().reset(seed=seed)
-        self._draw()
-        return self._text(), {}
-
-    def step(self, action: np.int64) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        reward, terminated, truncated = self.act(self._spelled[action])
-        return self._text(), reward, terminated, truncated, {"success": self.success()}
+    def close(self) -> None:
+        """Nothing is held open."""
 
     def _text(self) -> str:
         return write_transcript(self._turns)

@@ -16,11 +16,11 @@ GO = tuple(f"go to {place}" for place in ROOM)
 
 
 def choose(goal: Goal, notes: Notes, commands: tuple[str, ...]) -> str:
-    advice = advise(goal, notes, commands)
-    words = sum(len(str(json.loads(value)).split()) for _, value in advice.fields)
-    assert [name for name, _ in advice.fields] == ["thoughts", "reflections"]
-    assert words + len(advice.action.split()) <= MAX_WORDS
-    return advice.action
+    expert_action = advise(goal, notes, commands)
+    words = sum(len(str(json.loads(value)).split()) for _, value in expert_action.fields)
+    assert [name for name, _ in expert_action.fields] == ["thoughts", "reflections"]
+    assert words + len(expert_action.action.split()) <= MAX_WORDS
+    return expert_action.action
 
 
 def test_surfaces_come_before_containers() -> None:
@@ -45,8 +45,10 @@ def test_a_search_may_go_through_what_is_left() -> None:
 def test_what_is_at_hand_is_opened_without_a_list() -> None:
     at_hand = tuple(c for c in GO if c != "go to cabinet 1")
     notes = Notes(receptacles=ROOM, here="cabinet 1")
-    advice = advise(PICK, notes, (*at_hand, "examine cabinet 1", "open cabinet 1"), scans=True)
-    assert json.loads(advice.fields[0][1]) == "no mug here, I look in cabinet 1"
+    expert_action = advise(
+        PICK, notes, (*at_hand, "examine cabinet 1", "open cabinet 1"), scans=True
+    )
+    assert json.loads(expert_action.fields[0][1]) == "no mug here, I look in cabinet 1"
 
 
 def test_where_it_cannot_lie_comes_last() -> None:

@@ -63,11 +63,11 @@ def test_the_contract(games: Path) -> None:
 
 
 def test_frames_are_turned_round(world: ThorWorld) -> None:
-    image = world.restart(0).image
+    image = world.reset(0).image
     assert image is not None
     assert image.shape == (64, 64, 3)
     assert image[0, 0].tolist() == [0, 0, 200]
-    world.act("look")
+    world.step("look")
     later = world.observation().image
     assert later is not None
     assert later[0, 0].tolist() == [1, 0, 200]
@@ -79,18 +79,18 @@ def test_other_frames_are_refused() -> None:
 
 
 def test_rewards_come_from_the_simulators_progress(world: ThorWorld) -> None:
-    world.restart(4)
+    world.reset(4)
     total = 0.0
     while not world.success():
-        total += world.act(world.expert().action).reward
+        total += world.step(world.expert().action).reward
     assert total == 53
     assert world.act is not None
-    assert dict(world.measures())["progress"] == 1
+    assert dict(world.metrics())["progress"] == 1
 
 
 def test_an_inadmissible_command_does_not_reach_the_simulator(world: ThorWorld) -> None:
-    world.restart(0)
-    assert world.act("fly").reward == -1
+    world.reset(0)
+    assert world.step("fly").reward == -1
     observation = world.observation()
     assert observation.text == "Nothing happens."
     assert observation.image is not None
@@ -99,7 +99,7 @@ def test_an_inadmissible_command_does_not_reach_the_simulator(world: ThorWorld) 
 
 def test_the_seed_alone_decides_on_the_game(world: ThorWorld) -> None:
     state = random.getstate()
-    keys = [world.restart(seed).state_key for seed in (0, 3, 0)]
+    keys = [world.reset(seed).state_key for seed in (0, 3, 0)]
     assert keys[0] == keys[2] != keys[1]
     assert random.getstate() == state
 

@@ -41,16 +41,16 @@ def test_the_expert_is_right_and_does_what_it_concludes(games: Path, expert: str
     environment = ALFWorld(games=str(games), split="train", expert=expert)  # type: ignore[arg-type]
     perceived = 0
     for seed in range(len(TaskType)):
-        environment.restart(seed)
+        environment.reset(seed)
         ended = False
         while not ended:
-            advice = environment.expert()
-            response = write_answer(advice, "thoughts")
+            expert_action = environment.expert()
+            response = write_answer(expert_action, "thoughts")
             found = environment.thought_facts(response)
             assert all(truths(found).values()), (response, found)
-            assert advice.action in found.concluded_actions, (response, found)
+            assert expert_action.action in found.concluded_actions, (response, found)
             perceived += len(found.perceived)
-            ended = environment.act(advice.action).terminated
+            ended = environment.step(expert_action.action).terminated
         assert environment.success()
     assert perceived > 60
     environment.close()

@@ -16,6 +16,7 @@ from forethought.environments.alfworld.world import (
     SplitOption,
     View,
 )
+from forethought.environments.gymnasium_view import GymnasiumView
 from forethought.errors import ConfigError
 from forethought.prompts.answers import parse_answer
 from forethought.rollouts.scripted import written
@@ -31,15 +32,15 @@ def world(games: Path) -> ALFWorld:
 
 
 def play(world: ALFWorld, seed: int) -> list[float]:
-    world.restart(seed)
+    world.reset(seed)
     rewards: list[float] = []
     while not world.success():
-        rewards.append(world.act(world.expert().action).reward)
+        rewards.append(world.step(world.expert().action).reward)
     return rewards
 
 
 def test_seeds_go_through_the_games(world: ALFWorld) -> None:
-    assert [world.restart(seed).task_type for seed in range(7)] == [*LABELS, "Look"]
+    assert [world.reset(seed).task_type for seed in range(7)] == [*LABELS, "Look"]
 
 
 def test_held_out_seeds_play_held_out_games(world: ALFWorld, games: Path) -> None:
@@ -47,19 +48,19 @@ def test_held_out_seeds_play_held_out_games(world: ALFWorld, games: Path) -> Non
     assert episode_seed(Split.EVALUATION, 0, 0) == EVALUATION_SEEDS
     for split in (Split.TRAINING, Split.DEMONSTRATION):
         assert max(episode_seed(split, run, 0) for run in range(99)) < EVALUATION_SEEDS
-    held_out = world.restart(EVALUATION_SEEDS).state_key
-    training = world.restart(EVALUATION_SEEDS - 6).state_key
+    held_out = world.reset(EVALUATION_SEEDS).state_key
+    training = world.reset(EVALUATION_SEEDS - 6).state_key
     seeds = {"valid_seen": held_out, "train": training}
     for split, key in seeds.items():
         named = ALFWorld(games=str(games), split=split)  # pyright: ignore[reportArgumentType]
-        assert named.restart(EVALUATION_SEEDS).state_key == key
+        assert named.reset(EVALUATION_SEEDS).state_key == key
 
 
 @pytest.mark.parametrize("split", ["by_seed", "train", "valid_unseen"])
 def test_held_out_episodes_are_all_different(games: Path, split: SplitOption) -> None:
     world = ALFWorld(games=str(games), split=split)
     seeds = range(EVALUATION_SEEDS, EVALUATION_SEEDS + world.held_out_episodes + 1)
-    keys = [world.restart(seed).state_key for seed in seeds]
+    keys = [world.reset(seed).state_key for seed in seeds]
     assert len(set(keys)) == world.held_out_episodes == 6
     assert keys[-1] == keys[0]
 
@@ -76,23 +77,23 @@ def test_the_expert_gets_everything(world: ALFWorld, kind: int, total: float) ->
     """50, and 1 for each condition: two for looking, one for picking, three for a state; but a
     mug lies in the fridge and is cool already; two for two."""
     assert sum(play(world, kind)) == total
-    measures = dict(world.measures())
-    assert measures["progress"] == 1
-    assert measures["goal_reward"] == 50
-    assert measures["progress_reward"] == total - 50
-    assert measures["official"] == 0
+    metrics = dict(world.metrics())
+    assert metrics["progress"] == 1
+    assert metrics["goal_reward"] == 50
+    assert metrics["progress_reward"] == total - 50
+    assert metrics["official"] == 0
 
 
 def test_an_inadmissible_command_costs_and_changes_nothing(world: ALFWorld) -> None:
-    before = world.restart(4)
+    before = world.reset(4)
     for _ in range(2):
-        assert world.act("go to shelf 12").reward == -1
-    assert world.act("fly").reward == -1
+        assert world.step("go to shelf 12").reward == -1
+    assert world.step("fly").reward == -1
     after = world.observation()
     assert after.text == "Nothing happens."
     assert after.admissible_actions == before.admissible_actions
-    measures = dict(world.measures())
-    assert (measures["inadmissible"], measures["distinct_inadmissible"]) == (3, 2)
+    metrics = dict(world.metrics())
+    assert (metrics["inadmissible"], metrics["distinct_inadmissible"]) == (3, 2)
 
 
 def test_matching(games: Path) -> None:
@@ -103,68 +104,72 @@ def test_matching(games: Path) -> None:
     for match, accepted in rules.items():
         world = ALFWorld(games=str(games), match=match)
         for text, is_accepted in zip(texts, accepted, strict=True):
-            world.restart(1)
+            world.reset(1)
             answer = written(json.dumps({"action": text}))
-            parsed = parse_answer(answer, world.observation().admissible_actions)
+            parsed = parse_answer(
+                answer,
+                world.observation().admissible_actions,
+                resolve_action=world.resolve_action,
+            )
             assert parsed.is_valid is is_accepted
             assert parsed.action == ("go to shelf 1" if is_accepted else text)
-            assert (world.act(text).reward == 0) is is_accepted
+            assert (world.step(text).reward == 0) is is_accepted
 
 
 def test_limit(games: Path) -> None:
     world = ALFWorld(games=str(games), limit_steps=2)
-    world.restart(0)
-    assert not world.act("look").truncated
-    last = world.act("look")
+    world.reset(0)
+    assert not world.step("look").truncated
+    last = world.step("look")
     assert last.truncated
     assert not last.terminated
     with pytest.raises(RuntimeError):
-        world.act("look")
+        world.step("look")
     assert world.legal_actions() == ()
 
 
 def test_winning_at_the_limit_terminates(games: Path) -> None:
     steps = len(play(ALFWorld(games=str(games)), 1))
     world = ALFWorld(games=str(games), limit_steps=steps)
-    world.restart(1)
+    world.reset(1)
     for _ in range(steps - 1):
-        world.act(world.expert().action)
-    last = world.act(world.expert().action)
+        world.step(world.expert().action)
+    last = world.step(world.expert().action)
     assert (last.terminated, last.truncated) == (True, False)
 
 
 def test_a_snapshot_is_come_back_to(world: ALFWorld, games: Path) -> None:
-    world.restart(5)
+    world.reset(5)
     for action in ("go to drawer 1", "dance", "open drawer 2"):
-        world.act(action)
+        world.step(action)
     snapshot = world.snapshot()
     here = world.observation()
-    world.act("go to shelf 1")
+    world.step("go to shelf 1")
     assert world.restore(snapshot).state_key == here.state_key
     other = ALFWorld(games=str(games))
     assert other.restore(snapshot).state_key == here.state_key
-    assert other.measures() == world.measures()
+    assert other.metrics() == world.metrics()
 
 
 def test_equal_states_have_equal_keys(world: ALFWorld) -> None:
     """Two ways to the same place; not so where a drawer was opened on the way."""
 
     def key(*actions: str) -> str:
-        world.restart(1)
+        world.reset(1)
         for action in actions:
-            world.act(action)
+            world.step(action)
         return world.observation().state_key
 
     direct = key("go to shelf 1")
     assert key("go to fridge 1", "go to shelf 1") == direct
     assert key("go to drawer 1", "open drawer 1", "go to shelf 1") != direct
-    world.restart(4)
-    world.act("go to shelf 1")
+    world.reset(4)
+    world.step("go to shelf 1")
     assert world.observation().state_key != direct, "another game"
 
 
 def test_the_goal_tells_nothing_that_is_hidden(world: ALFWorld) -> None:
-    observation = world.restart(4)
+    observation = world.reset(4)
     assert observation.goal == "put a hot mug in shelf"
     assert "mug 1" not in (observation.text or "")
 
@@ -174,7 +179,7 @@ def test_the_goal_tells_nothing_that_is_hidden(world: ALFWorld) -> None:
     [("text", True, False), ("picture", False, True), ("both", True, True)],
 )
 def test_views(games: Path, view: View, has_text: bool, has_image: bool) -> None:
-    observation = ALFWorld(games=str(games), view=view, image_size=64).restart(0)
+    observation = ALFWorld(games=str(games), view=view, image_size=64).reset(0)
     shown = observation.text is not None, observation.image is not None
     assert shown == (has_text, has_image)
 
@@ -182,29 +187,29 @@ def test_views(games: Path, view: View, has_text: bool, has_image: bool) -> None
 def test_an_expert_that_scans_plays_the_same(games: Path) -> None:
     direct, scans = ALFWorld(games=str(games)), ALFWorld(games=str(games), expert="scan")
     for world in (direct, scans):
-        world.restart(0)
+        world.reset(0)
     one, other = direct.expert(), scans.expert()
     assert one.action == other.action
     assert "left are" in other.fields[0][1]
     assert "left are" not in one.fields[0][1]
 
 
-def test_ways_of_saying_where_one_is_play_the_same(games: Path) -> None:
-    """`reset` and `step` are adapters over `restart` and `act`."""
-    words, numbers = ALFWorld(games=str(games)), ALFWorld(games=str(games))
+def test_gymnasiums_view_plays_the_same_game(games: Path) -> None:
+    words, numbers = ALFWorld(games=str(games)), GymnasiumView(ALFWorld(games=str(games)))
     randomness = np.random.default_rng(0)
     for seed in range(6):
-        observation = words.restart(seed)
+        observation = words.reset(seed)
         text, info = numbers.reset(seed=seed)
-        assert (text, info) == (observation.text, {})
+        assert (text, info["goal"]) == (observation.text, observation.goal)
         for _ in range(20):
             commands = words.legal_actions()
             command = commands[int(randomness.integers(len(commands)))]
-            transition = words.act(command)
+            transition = words.step(command)
             text, *rest, info = numbers.step(command)
             assert tuple(rest) == transition
             assert text == words.observation().text
-            assert info == {"success": words.success()}
+            assert info["success"] is words.success()
+            assert info["admissible_actions"] == words.observation().admissible_actions
             if transition.terminated:
                 break
 

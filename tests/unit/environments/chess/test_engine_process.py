@@ -22,7 +22,7 @@ from forethought.environments.chess.program import find_stockfish, require_stock
 from forethought.environments.chess.stockfish import Stockfish
 from forethought.environments.chess.uci import EngineCrashError, EngineTimeoutError, UciProcess
 from forethought.environments.contract import Transition
-from forethought.environments.vector import Act, Failed, InProcessRunner, Reply, Restart
+from forethought.environments.vector import Act, Failed, InProcessRunner, Reply, Reset
 from forethought.errors import ConfigError, MissingDependencyError
 from forethought.types import EnvironmentFailure
 from tests.skips import needs
@@ -69,7 +69,7 @@ def world() -> Iterator[Chess]:
 
 def play(world: Chess, seed: int, disturb: int | None = None) -> list[str]:
     """Plays what is legal of `MOVES`; at move number `disturb` the engine is killed."""
-    world.restart(seed)
+    world.reset(seed)
     states: list[str] = []
     for number, move in enumerate(MOVES):
         if number == disturb:
@@ -78,7 +78,7 @@ def play(world: Chess, seed: int, disturb: int | None = None) -> list[str]:
             os.kill(process_id, signal.SIGKILL)
             assert has_gone(process_id)
         if move in world.legal_actions():
-            world.act(move)
+            world.step(move)
         states.append(world.observation().state_key)
     return states
 
@@ -88,12 +88,12 @@ def test_a_seed_is_a_game(world: Chess) -> None:
     """Whatever else was asked of the engine, and whichever process answers."""
     games = [play(world, seed) for seed in (1, 2, 1)]
     assert games[0] == games[2] != games[1]
-    world.restart(1)
+    world.reset(1)
     world.expert()
     world.close()
     assert play(world, 1, disturb=4) == games[0]
-    assert dict(world.measures())["engine_restarts"] == 1
-    assert dict(world.measures())["illegal_moves"] == 0
+    assert dict(world.metrics())["engine_restarts"] == 1
+    assert dict(world.metrics())["illegal_moves"] == 0
 
 
 @needs_stockfish
@@ -112,13 +112,13 @@ def test_a_search_depends_on_nothing_but_the_question() -> None:
 
 @needs_stockfish
 def test_the_expert_and_the_data_policy_play_legal_moves(world: Chess) -> None:
-    world.restart(3)
+    world.reset(3)
     player = world.data_policy(0.5, np.random.default_rng(0))
     for _ in range(6):
         assert player().action in world.legal_actions()
-        advice = world.expert()
-        assert advice.action in world.legal_actions()
-        assert world.act(advice.action).reward >= 0
+        expert_action = world.expert()
+        assert expert_action.action in world.legal_actions()
+        assert world.step(expert_action.action).reward >= 0
     for skill in (-0.1, 1.1):
         with pytest.raises(ConfigError, match="0 to 1"):
             world.data_policy(skill, np.random.default_rng(0))
@@ -155,7 +155,7 @@ def test_trouble_twice_is_a_failure_and_no_reward(
     monkeypatch.setattr(game, "RANDOM_RATE", 0.0)
     path = fake_engine(tmp_path, trouble)
     with InProcessRunner(partial(make_environment, "Chess", stockfish=path), 1) as runner:
-        for command in (Restart(0), Act("e2e4")):
+        for command in (Reset(0), Act("e2e4")):
             runner.send(0, command)
             (answer,) = runner.receive()
         assert isinstance(answer, Failed)
@@ -171,31 +171,31 @@ def test_trouble_once_is_made_good(
     monkeypatch.setattr(game, "RANDOM_RATE", 0.0)
     path = fake_engine(tmp_path, first(trouble, tmp_path))
     with InProcessRunner(partial(make_environment, "Chess", stockfish=path), 1) as runner:
-        for command in (Restart(0), Act("e2e4")):
+        for command in (Reset(0), Act("e2e4")):
             runner.send(0, command)
             (answer,) = runner.receive()
         assert isinstance(answer, Reply)
         assert answer.transition == (0.0, False, False)
-        assert dict(answer.measures)["engine_restarts"] == 1
+        assert dict(answer.metrics)["engine_restarts"] == 1
 
 
 def test_a_failure_leaves_the_position(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(game, "RANDOM_RATE", 0.0)
     world = Chess(stockfish=fake_engine(tmp_path, DIE))
-    before = world.restart(0)
+    before = world.reset(0)
     with pytest.raises(EngineCrashError):
-        world.act("e2e4")
+        world.step("e2e4")
     assert world.observation().state_key == before.state_key
     Path(tmp_path / "engine").unlink()
     with pytest.raises(EngineCrashError, match="cannot be started: No such file"):
-        world.act("e2e4")
+        world.step("e2e4")
     assert issubclass(EngineTimeoutError, TimeoutError)
 
 
 def test_an_illegal_move_asks_no_engine(tmp_path: Path) -> None:
     world = Chess(stockfish=fake_engine(tmp_path, DIE))
-    world.restart(0)
-    assert world.act("e2e5") == Transition(-1.0, False, False)
+    world.reset(0)
+    assert world.step("e2e5") == Transition(-1.0, False, False)
     assert engine_of(world).process_id is None
 
 
@@ -206,7 +206,7 @@ def test_without_stockfish(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MissingDependencyError, match="apt-get install stockfish") as caught:
         make_environment("Chess")
     assert "\n" not in str(caught.value)
-    assert make_environment("Chess", opponent="builtin").restart(0).task_type.endswith("opponent")
+    assert make_environment("Chess", opponent="builtin").reset(0).task_type.endswith("opponent")
     with pytest.raises(MissingDependencyError, match="'/no/engine', not found"):
         require_stockfish("/no/engine")
     (finding,) = (f for f in examinations.examine_worlds() if f.name == "stockfish")
@@ -220,8 +220,8 @@ def test_the_terminals_signals_are_the_parents_affair(
     """Ctrl-C goes to a group of processes; an engine has one of its own."""
     monkeypatch.setattr(game, "RANDOM_RATE", 0.0)
     world = Chess(stockfish=fake_engine(tmp_path, ANSWER))
-    world.restart(0)
-    world.act("e2e4")
+    world.reset(0)
+    world.step("e2e4")
     process_id = engine_of(world).process_id
     assert process_id is not None
     assert os.getpgid(process_id) == process_id
@@ -234,8 +234,8 @@ from forethought.environments.chess import game
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 game.RANDOM_RATE = 0.0
 world = game.Chess(stockfish=sys.argv[1])
-world.restart(0)
-world.act("e2e4")
+world.reset(0)
+world.step("e2e4")
 print(world._opponent.process_id, flush=True)
 {then}
 """
@@ -318,4 +318,4 @@ def test_closing_ends_the_engine_and_another_game_starts_one(world: Chess) -> No
     world.close()
     play(world, 0)
     assert engine_of(world).process_id not in (None, process_id)
-    assert dict(world.measures())["engine_restarts"] == 0
+    assert dict(world.metrics())["engine_restarts"] == 0

@@ -46,41 +46,41 @@ def world(monkeypatch: pytest.MonkeyPatch, replies: str = "", **options: object)
     """Against these replies; Black moves on even half-moves, White on odd ones."""
     monkeypatch.setattr(Script, "moves", tuple(replies.split()))
     made = Chess(opponent="builtin", **options)  # type: ignore[arg-type]
-    made.restart(0)
+    made.reset(0)
     return made
 
 
 def play(world: Chess, moves: str) -> list[Transition]:
-    return [world.act(move) for move in moves.split()]
+    return [world.step(move) for move in moves.split()]
 
 
 def measure(world: Chess, name: str) -> float:
-    return dict(world.measures())[name]
+    return dict(world.metrics())[name]
 
 
 def test_checkmate_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     scholar = world(monkeypatch, "e7e5 b8c6 g8f6")
     assert play(scholar, "e2e4 f1c4 d1h5") == [(0.0, False, False)] * 3
     assert not scholar.success()
-    assert scholar.act("h5f7") == (1.0, True, False)
+    assert scholar.step("h5f7") == (1.0, True, False)
     assert scholar.success()
     assert measure(scholar, "mated") == measure(scholar, "drawn") == 0
     assert measure(scholar, "half_moves") == 7
-    for after_the_end in (lambda: scholar.act("a2a3"), scholar.expert):
+    for after_the_end in (lambda: scholar.step("a2a3"), scholar.expert):
         with pytest.raises(RuntimeError, match="over"):
             after_the_end()
 
 
 def test_both_sides_play_the_same_game(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`reset` and `step` are thin adapters over `restart` and `act`."""
+    """Gymnasium's view adds nothing and leaves nothing out."""
     words = world(monkeypatch, "e7e5 b8c6 g8f6")
     environment = gymnasium.make("forethought/Chess-v0", opponent="builtin")
-    assert environment.reset(seed=0) == (START, {})
+    assert environment.reset(seed=0)[0] == START
     for move in ("e2e4", "e2e4", "f1c4", "d1h5", "h5f7"):
-        transition = words.act(move)
+        transition = words.step(move)
         text, *rest, about = environment.step(move)
         assert (text, tuple(rest)) == (words.observation().text, transition)
-        assert about == {"success": move == "h5f7"}
+        assert about["success"] == (move == "h5f7")
     environment.close()
 
 
@@ -110,7 +110,7 @@ def test_stalemate_is_a_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     loyd = world(monkeypatch, "a7a5 a8a6 h7h5 a6h6 f7f6 e8f7 d8d3 d3h7 f7g6")
     moves = "e2e3 d1h5 h5a5 h2h4 a5c7 c7d7 d7b7 b7b8 b8c8"
     assert play(loyd, moves) == [(0.0, False, False)] * 9
-    assert loyd.act("c8e6") == (0.0, True, False)
+    assert loyd.step("c8e6") == (0.0, True, False)
     assert not loyd.success()
     assert measure(loyd, "drawn") == 1
 
@@ -119,12 +119,12 @@ def test_the_fifth_repetition_is_a_draw(monkeypatch: pytest.MonkeyPatch) -> None
     knights = world(monkeypatch, "g8f6 f6g8 " * 4)
     keys: list[str] = []
     for move in ("g1f3", "f3g1", "g1f3", "f3g1", "g1f3", "f3g1", "g1f3"):
-        assert knights.act(move) == (0.0, False, False)
+        assert knights.step(move) == (0.0, False, False)
         keys.append(knights.observation().state_key)
     assert [key.split(" seen ")[1] for key in keys] == [
         f"{times} illegal 0" for times in (1, 2, 2, 3, 3, 4, 4)
     ]
-    assert knights.act("f3g1") == (0.0, True, False)
+    assert knights.step("f3g1") == (0.0, True, False)
     assert measure(knights, "drawn") == 1
 
 
@@ -163,21 +163,21 @@ def test_an_illegal_move_costs_one_and_changes_nothing(
 ) -> None:
     strict = world(monkeypatch, "e7e5")
     before = strict.observation()
-    assert strict.act(text) == (-1.0, False, False)
+    assert strict.step(text) == (-1.0, False, False)
     after = strict.observation()
     assert after.text is not None
     assert after.text.splitlines()[0] == before.text == START
     assert after.text.isascii()
     assert after.state_key != before.state_key
     assert measure(strict, "illegal_moves") == 1
-    assert strict.act("e2e4") == (0.0, False, False)
+    assert strict.step("e2e4") == (0.0, False, False)
     assert "illegal:" not in (strict.observation().text or "")
 
 
 def test_what_was_tried_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     strict = world(monkeypatch, "e7e5")
     play(strict, "e2e5 e4")
-    strict.act('<"script\n')
+    strict.step('<"script\n')
     assert strict.observation().text == f"{START}\nillegal: e2e5 e4 ??script"
 
 
@@ -191,13 +191,13 @@ def test_so_many_illegal_moves_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_illegal_move_may_be_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     lucky = world(monkeypatch, "e7e5 b8c6", on_illegal="random", illegal_limit=2)
-    assert lucky.act("x") == (-1.0, False, False)
+    assert lucky.step("x") == (-1.0, False, False)
     assert measure(lucky, "half_moves") == 2
     first = lucky.observation().text
-    lucky.restart(0)
-    lucky.act("y")
+    lucky.reset(0)
+    lucky.step("y")
     assert lucky.observation().text == first  # drawn by seed and half-move, not by the text
-    assert lucky.act("x") == (-1.0, True, False)
+    assert lucky.step("x") == (-1.0, True, False)
     assert measure(lucky, "half_moves") == 2
 
 
@@ -209,7 +209,7 @@ def test_san(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     assert "Qxf7#" in scholar.legal_actions()
     assert scholar.success() is False
     is_mate = text.startswith("Qxf7")
-    assert scholar.act(text) == ((1.0, True, False) if is_mate else (-1.0, False, False))
+    assert scholar.step(text) == ((1.0, True, False) if is_mate else (-1.0, False, False))
 
 
 @pytest.mark.parametrize(
@@ -228,30 +228,32 @@ def test_the_list_knows_what_the_world_takes_for_a_move(
     # As it comes from a worker process.
     listed = pickle.loads(pickle.dumps(scholar.observation().admissible_actions))  # noqa: S301
     assert listed == scholar.legal_actions()
-    parsed = parse_answer(written(json.dumps({"action": text})), listed)
+    said = written(json.dumps({"action": text}))
+    parsed = parse_answer(said, listed, resolve_action=scholar.resolve_action)
     assert (parsed.action, parsed.is_valid) == (meant or text, meant is not None)
-    assert (scholar.act(text).reward >= 0) is parsed.is_valid
+    assert (scholar.step(text).reward >= 0) is parsed.is_valid
 
 
 def test_uci_has_no_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = world(monkeypatch, "e7e5", legal_moves=True)
     listed = plain.observation().admissible_actions
-    assert not parse_answer(written('{"action": "e2e4+"}'), listed).is_valid
-    assert plain.act("e2e4+").reward == -1
+    said = written('{"action": "e2e4+"}')
+    assert not parse_answer(said, listed, resolve_action=plain.resolve_action).is_valid
+    assert plain.step("e2e4+").reward == -1
 
 
 def test_a_promotion_names_its_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     far = world(monkeypatch, "a7a6 a6a5 a5a4 a4a3")
     play(far, "h2h4 h4h5 h5h6 h6g7")
-    assert far.act("g7h8") == (-1.0, False, False)
+    assert far.step("g7h8") == (-1.0, False, False)
     monkeypatch.setattr(Script, "moves", (*Script.moves, "b7b6"))
-    assert far.act("g7h8n") == (0.0, False, False)
+    assert far.step("g7h8n") == (0.0, False, False)
     assert (far.observation().text or "").startswith("rnbqkbnN/")
 
 
 def test_squares_and_the_list_of_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     spelled = world(monkeypatch, "e7e5", board="squares", legal_moves=True)
-    spelled.act("e2e4")
+    spelled.step("e2e4")
     seen = spelled.observation()
     assert seen.text == (
         "r n b q k b n r\np p p p o p p p\no o o o o o o o\no o o o p o o o\n"
@@ -295,8 +297,8 @@ def test_the_opponent_moves_at_random_one_time_in_twenty(monkeypatch: pytest.Mon
     made = world(monkeypatch, "e7e5")
     strays = 0
     for seed in range(600):
-        made.restart(seed)
-        made.act("e2e4")
+        made.reset(seed)
+        made.step("e2e4")
         strays += not (made.observation().text or "").startswith("rnbqkbnr/pppp1ppp/8/4p3")
     assert 15 < strays < 48  # 30 x 19/20 expected, standard deviation 5.2
 
@@ -318,8 +320,8 @@ def test_the_expert_says_why(
 
     monkeypatch.setattr(Script, "advise", advise)
     for notation, text in (("uci", "g1f3"), ("san", "Nf3")):
-        advice = world(monkeypatch, notation=notation).expert()
-        assert advice == (text, (("thoughts", json.dumps(thought + text)),))
+        expert_action = world(monkeypatch, notation=notation).expert()
+        assert expert_action == (text, (("thoughts", json.dumps(thought + text)),))
 
 
 @pytest.mark.parametrize(
