@@ -6,4 +6,10 @@ Data flows one way, and each arrow is one folder:
     environments -> prompts -> policies -> rollouts -> targets -> losses -> training
 """
 
+import sys
+
 __version__ = "0.1.0"
+
+if "gymnasium" in sys.modules:
+    # Then `gymnasium.make` knows our environments. Where it comes later, see `GymnasiumView`.
+    import forethought.environments as _environments  # noqa: F401

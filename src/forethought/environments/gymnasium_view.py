@@ -1,7 +1,8 @@
 """Any environment of ours as a `gymnasium.Env`, for Gymnasium's wrappers and learners.
 
-Installed packages are found by Gymnasium itself (entry point `gymnasium.envs`), so that
-`gymnasium.make("forethought/NumberLine-v0")` needs no import of this package.
+`gymnasium.make("forethought.environments:forethought/NumberLine-v0")` needs no import of this
+package; after `import forethought.environments`, or `import gymnasium, forethought`, the part
+before the colon may be left out. (Gymnasium has no plugins any more since its version 1.0.)
 """
 
 import string

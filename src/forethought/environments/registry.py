@@ -8,10 +8,11 @@ import difflib
 import importlib
 import importlib.util
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
+
+import gymnasium
 
 from forethought.environments.contract import Environment
 from forethought.environments.options import Option
@@ -68,25 +69,9 @@ def register_environment(spec: EnvironmentSpec) -> None:
     if known is not None:
         raise ConfigError(f"environment {spec.id} is registered already, for {known.entry_point}")
     _specs[spec.name.lower()] = spec
-    if "gymnasium.envs.registration" in sys.modules:
-        register_with_gymnasium()
-
-
-def register_with_gymnasium() -> None:
-    """Makes all registered environments known to `gymnasium.make`, as `GymnasiumView`s.
-
-    Gymnasium calls it when it is imported (entry point `gymnasium.envs` in pyproject.toml); its
-    own package is not whole then, so only the module of its registry is used.
-    """
-    from gymnasium.envs import registration
-
-    for spec in _specs.values():
-        if spec.id not in registration.registry:
-            registration.register(
-                spec.id,
-                entry_point="forethought.environments.gymnasium_view:GymnasiumView",
-                kwargs={"environment": spec.name},
-            )
+    if spec.id not in gymnasium.registry:
+        view = "forethought.environments.gymnasium_view:GymnasiumView"
+        gymnasium.register(spec.id, entry_point=view, kwargs={"environment": spec.name})
 
 
 def list_environments() -> tuple[EnvironmentSpec, ...]:

@@ -6,9 +6,10 @@ from hashlib import blake2b
 
 from forethought.configs.parts import AnswerForm, History
 from forethought.environments.contract import ResolveAction
+from forethought.prompts.answers import parse_answer
 from forethought.prompts.contract import Memory, Past, Prompter
 from forethought.prompts.strict_format import response_fields
-from forethought.types import Message, Observation
+from forethought.types import Completion, Message, Observation, ParsedAction
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,12 @@ class HistoryPrompter:
         *earlier, last = self.inner.messages(self._remembered(observation, past))
         lines = self._lines(past)
         return (*earlier, replace(last, text="\n".join([*lines, last.text])))
+
+    def parse(self, completion: Completion, choices: Sequence[str] | None) -> ParsedAction:
+        """The action in an answer to these prompts; `choices` as in `parse_answer`."""
+        return parse_answer(
+            completion, choices, form=self.answer_form, resolve_action=self.resolve_action
+        )
 
     def state_key(self, observation: Observation, past: Sequence[Past] = ()) -> str:
         """Equal exactly when the state is, and what the prompt tells of the past.

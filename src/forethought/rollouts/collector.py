@@ -13,7 +13,6 @@ from forethought.environments.contract import Transition
 from forethought.environments.vector import Act, Failed, Replay, Reply, Reset, Runner
 from forethought.errors import EnvironmentUnusableError, PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult, Policy
-from forethought.prompts.answers import parse_answer
 from forethought.prompts.contract import Prompter
 from forethought.prompts.history import behind, with_history
 from forethought.rollouts.records import given_up, played, taken_step
@@ -246,12 +245,7 @@ class Collector:
         assert slot.observation is not None
         assert slot.prompt is not None
         choices = slot.observation.admissible_actions or self._runner.actions
-        parsed = parse_answer(
-            result.completion,
-            choices,
-            form=self._prompter.answer_form,
-            resolve_action=self._prompter.resolve_action,
-        )
+        parsed = self._prompter.parse(result.completion, choices)
         if not parsed.is_valid and choices and self._settings.on_invalid == "random":
             drawn = draw_action(self._answer_seed(slot), len(choices))
             parsed = replace(parsed, action=choices[drawn], was_randomized=True)

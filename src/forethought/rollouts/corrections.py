@@ -10,7 +10,6 @@ from dataclasses import replace
 from forethought.environments.contract import Environment
 from forethought.environments.slots import facts_in
 from forethought.errors import ConfigError
-from forethought.prompts.answers import parse_answer
 from forethought.prompts.contract import Past, Prompter
 from forethought.prompts.history import behind, with_history
 from forethought.prompts.strict_format import asks_for_thoughts, strict_format
@@ -59,9 +58,7 @@ def corrected(
             yield replace(
                 step,
                 completion=completion,
-                action=parse_answer(
-                    completion, choices, form=told.answer_form, resolve_action=told.resolve_action
-                ),
+                action=told.parse(completion, choices),
                 thought_facts=facts_in(environment, thoughts),
                 strict_format=strict_format(completion.text, fields),
             )

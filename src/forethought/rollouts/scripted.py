@@ -22,7 +22,7 @@ from forethought.environments.contract import (
 from forethought.environments.guard import TIMEOUT_S, Guard
 from forethought.environments.slots import Factory, Failed, facts_in, failed
 from forethought.errors import EnvironmentUnusableError
-from forethought.prompts.answers import parse_answer, write_answer
+from forethought.prompts.answers import write_answer
 from forethought.prompts.contract import Past, Prompter
 from forethought.prompts.history import HistoryPrompter, behind, with_history
 from forethought.prompts.strict_format import asks_for_thoughts, strict_format
@@ -290,9 +290,7 @@ def _step(
 ) -> Step:
     completion = written(text)
     choices = observation.admissible_actions or environment.actions
-    action = parse_answer(
-        completion, choices, form=prompter.answer_form, resolve_action=prompter.resolve_action
-    )
+    action = prompter.parse(completion, choices)
     fields = prompter.response_fields
     started = perf_counter()
     with host.executing():

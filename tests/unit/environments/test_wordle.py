@@ -253,7 +253,6 @@ def test_the_reference_draws_the_word_anew_among_those_that_agree() -> None:
         {"rules": "paper"},
         {"replies": "all"},
         {"spelling": "phonetic"},
-        {"render_mode": "x"},
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, str]) -> None:

@@ -4,7 +4,6 @@ import json
 import pickle
 
 import chess
-import gymnasium
 import numpy as np
 import pytest
 
@@ -13,6 +12,7 @@ from forethought.environments.chess.diagram import diagram, find_diagram
 from forethought.environments.chess.game import Chess
 from forethought.environments.chess.opponent import Recommendation
 from forethought.environments.contract import Transition
+from forethought.environments.gymnasium_view import GymnasiumView
 from forethought.errors import ConfigError
 from forethought.prompts.answers import parse_answer
 from forethought.rollouts.scripted import written
@@ -74,7 +74,7 @@ def test_checkmate_pays(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_both_sides_play_the_same_game(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gymnasium's view adds nothing and leaves nothing out."""
     words = world(monkeypatch, "e7e5 b8c6 g8f6")
-    environment = gymnasium.make("forethought/Chess-v0", opponent="builtin")
+    environment = GymnasiumView("Chess", opponent="builtin")
     assert environment.reset(seed=0)[0] == START
     for move in ("e2e4", "e2e4", "f1c4", "d1h5", "h5f7"):
         transition = words.step(move)
@@ -265,7 +265,8 @@ def test_squares_and_the_list_of_moves(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_diagram(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = world(monkeypatch, render_mode="ansi")
+    shown = world(monkeypatch)
+    assert GymnasiumView(shown, render_mode="ansi").render() == shown.render()
     assert shown.render().splitlines()[0] == "8 ♜ ♞ ♝ ♛ ♚ ♝ ♞ ♜"
     assert diagram("8/8/8/3k4/8/8/4P3/4K3").splitlines()[3:] == [
         "5 · · · ♚ · · · ·",
@@ -335,7 +336,6 @@ def test_the_expert_says_why(
         ("on_illegal", "forgive"),
         ("illegal_limit", 0),
         ("ply_limit", 1),
-        ("render_mode", "rgb_array"),
     ],
 )
 def test_a_wrong_option_is_refused(name: str, value: object) -> None:
