@@ -6,10 +6,11 @@ Data flows one way, and each arrow is one folder:
     environments -> prompts -> policies -> rollouts -> targets -> losses -> training
 """
 
+import importlib
 import sys
 
 __version__ = "0.1.0"
 
 if "gymnasium" in sys.modules:
     # Then `gymnasium.make` knows our environments. Where it comes later, see `GymnasiumView`.
-    import forethought.environments as _environments  # noqa: F401
+    importlib.import_module("forethought.environments")
