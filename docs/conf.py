@@ -19,6 +19,7 @@ extensions = ["myst_parser", "sphinx_copybutton"]
 
 myst_heading_anchors = 4  # links name headings as GitHub does
 myst_enable_extensions = ["colon_fence", "attrs_inline"]
+extensions.append("intervals")  # of the tables; in sphinx_extensions/
 
 # --- look -------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """The documentation site builds without a warning, and no link in the repository is broken."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -94,3 +95,16 @@ def anchors_of(page: Path) -> set[str]:
     headings = [after for token, after in pairwise(tokens) if token.type == "heading_open"]
     texts = ["".join(child.content for child in heading.children or []) for heading in headings]
     return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in texts}
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def test_a_figure_and_its_interval_stay_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "sphinx_extensions"))
+    intervals = importlib.import_module("intervals")
+    line = "| **76.6** [72.7, 80.1] | −3.65 [−3.89, −3.40] | [link](a.md) |"
+    assert intervals.fixed(line) == (
+        "| **76.6**\u00a0[72.7,\u00a080.1] | −3.65\u00a0[−3.89,\u00a0−3.40] | [link](a.md) |"
+    )
+    assert intervals.fixed("prose: 76.6 [72.7, 80.1]") == "prose: 76.6 [72.7, 80.1]"
