@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from forethought.reports import write_report
+from forethought.runs.pairs import AnswerPlace, PairPlace, write_pairs
 from forethought.types import Metric, Trajectory
 from tests.browser.browser import PHONE, Visit, visit
 from tests.unit.reports.builders import (
@@ -55,8 +56,11 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         timings=('{"collect_s": 3, "update_s": 1}',),
         judged=evaluation(0.75),
         held_out=[won(), long_episode(), lost(), lost(seed=6)],
+        training=[lost(), won()],
         versions="python 3.11\n",
     )
+    pair = PairPlace(AnswerPlace(1, 0, 1.0), AnswerPlace(0, 0, -1.0))
+    write_pairs(run / "pairs" / "step_000004_process_0.jsonl", [pair])
     return write_report(run)
 
 
@@ -120,6 +124,40 @@ def test_a_link_opens_its_step(browser: Browser, report: Path) -> None:
         assert shown(visited)[1].startswith("Step 1 of")
 
 
+def test_home_and_end_go_to_the_first_and_last_step(browser: Browser, report: Path) -> None:
+    with visit(browser, report) as visited:
+        open_episode(visited, 2)
+        visited.page.keyboard.press("End")
+        assert shown(visited) == ("Episode 2", "Step 6 of 6.")
+        visited.page.keyboard.press("Home")
+        assert shown(visited) == ("Episode 2", "Step 1 of 6.")
+
+
+def test_an_episode_plays_to_its_end_and_stops(browser: Browser, report: Path) -> None:
+    with visit(browser, report) as visited:
+        open_episode(visited, 2)
+        visited.page.click("#play")
+        visited.page.get_by_text("Step 6 of 6.").wait_for()
+        visited.page.get_by_label("Play the episode").wait_for()
+
+
+def test_playing_is_paused_by_its_button_and_by_a_key(browser: Browser, report: Path) -> None:
+    with visit(browser, report) as visited:
+        open_episode(visited, 2)
+        visited.page.click("#play")
+        visited.page.get_by_label("Pause").click()
+        visited.page.get_by_label("Play the episode").click()
+        visited.page.keyboard.press("ArrowRight")
+        assert visited.page.get_by_label("Play the episode").is_visible()
+
+
+def test_the_page_opens_on_the_first_failure(browser: Browser, report: Path) -> None:
+    with visit(browser, report) as visited:
+        assert shown(visited)[0] == "Episode 3"
+        assert "opens on the first failure" in visited.text("#replay .lead")
+        assert visited.page.locator("section").first.get_attribute("id") == "replay"
+
+
 # Filters
 
 
@@ -152,7 +190,45 @@ def test_what_is_folded_opens_and_closes(browser: Browser, report: Path) -> None
         assert not text.is_visible()
 
 
+def test_four_charts_are_open_and_the_others_folded(browser: Browser, report: Path) -> None:
+    with visit(browser, report) as visited:
+        charts = visited.page.locator("#curves figure")
+        seen = [chart.is_visible() for chart in charts.all()]
+        assert seen == [True] * 4 + [False] * (len(seen) - 4)
+        assert len(seen) > 4
+        visited.page.get_by_text("More charts").click()
+        visited.page.get_by_text("Other logged metrics").click()
+        assert all(chart.is_visible() for chart in charts.all())
+
+
+# Pairs
+
+
+def test_a_pair_stands_in_two_columns(browser: Browser, report: Path) -> None:
+    with visit(browser, report) as visited:
+        chosen, rejected = (
+            visited.page.locator(f"#preferences article.is-{kind}").bounding_box()
+            for kind in ("chosen", "rejected")
+        )
+        assert chosen is not None
+        assert rejected is not None
+        assert chosen["y"] == rejected["y"]
+        assert chosen["x"] + chosen["width"] < rejected["x"]
+
+
 # A phone
+
+
+def test_results_are_cards_on_a_phone(browser: Browser, report: Path) -> None:
+    with visit(browser, report, size=PHONE) as visited:
+        card = visited.page.locator("#results tr.this-run")
+        box = card.bounding_box()
+        assert box is not None
+        assert box["width"] <= PHONE[0]
+        assert not visited.page.locator("#results thead").first.is_visible()
+        line = card.locator("td", has_text="12.5").first
+        named = "e => getComputedStyle(e, '::before').content"
+        assert line.evaluate(named) == '"Invalid"'
 
 
 def test_a_phone_never_scrolls_sideways(browser: Browser, report: Path) -> None:

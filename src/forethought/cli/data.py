@@ -62,8 +62,8 @@ def describe_data(settings: DescribeData) -> None:
 
     Episodes, success, returns, invalid answers, lengths in steps, tokens and characters,
     the range of returns and the reward map that the folder declares (reward_map.json), per
-    kind of task where there are several. The same is written as an HTML page with
-    histograms, which opens from disk. Data may be larger than memory.
+    kind of task where there are several. The same is written as an HTML page with a replay
+    of some episodes and histograms, which opens from disk. Data may be larger than memory.
 
     Examples:
       forethought data describe data/ez_points
@@ -71,12 +71,13 @@ def describe_data(settings: DescribeData) -> None:
       forethought data describe data/wordle/episodes_0000000.parquet --page /tmp/wordle.html
     """
     from forethought.reports.dataset import write_dataset_page
+    from forethought.rollouts.store import read_shards
 
     source = Path(settings.source)
     description = count(source, gamma=settings.gamma)
     folder = source if source.is_dir() else source.parent
     page = Path(settings.page) if settings.page else folder / "description.html"
-    write_dataset_page(description, page)
+    write_dataset_page(description, read_shards(source), page)
     if settings.json:
         print(to_json(description), end="")
         return

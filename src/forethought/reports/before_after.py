@@ -4,16 +4,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from forethought.reports.formatting import counted, decimal
-from forethought.reports.images import ImageTable
+from forethought.reports.images import embedded, image_element
 from forethought.reports.inputs import RunRecord
 from forethought.reports.markup import escape
 from forethought.reports.replay import shown_thoughts
-from forethought.reports.static_replay import claims_list
+from forethought.reports.replay_html import claims_list
 from forethought.types import Step, Trajectory
 
 MOST_EPISODES = 2
-MOST_STEPS = 6
-_PICTURE_WIDTH = 96
+MOST_STEPS = 3
+"""Of each episode; the others are folded."""
+_IMAGE_WIDTH = 96
 
 
 class Pair(NamedTuple):
@@ -33,25 +34,34 @@ def before_after_section(run: RunRecord) -> str:
     if not pairs:
         return ""
     titles = (f"{run.start.algorithm.upper()}, before", f"{run.algorithm.upper()}, after")
-    shown = "".join(_pair(pair, titles) for pair in pairs)
+    first, *others = (_pair(pair, titles) for pair in pairs)
+    more = "".join(
+        f"<details><summary>Episode {pair.number}</summary>{html}</details>"
+        for pair, html in zip(pairs[1:], others, strict=True)
+    )
     return (
-        '<section id="before-after">\n<h2>Before and after</h2>\n'
-        "<p>The same held-out episode by the policy that this run began with and by the trained "
-        "one; where there are such, episodes that were lost before and won after.</p>\n"
-        f"{shown}\n</section>"
+        '<p class="lead">One held-out episode, from the same seed, by the policy that this run '
+        "started from and by the trained one. Chosen: short episodes that failed before and "
+        f"succeed after, where there are any.</p>\n<h3>Episode {pairs[0].number}</h3>{first}{more}"
     )
 
 
 def choose_pairs(before: Sequence[Trajectory], after: Sequence[Trajectory]) -> list[Pair]:
-    """Episodes of equal seeds that both policies finished: those first that only the trained
-    one won, the shorter ones before the longer ones."""
+    """Episodes of equal seeds that both policies finished: first those in which only the
+    trained one succeeds, in more than one step; short ones before long ones."""
     started = {trajectory.seed: trajectory for trajectory in before if trajectory.is_finished}
     pairs = [
         Pair(number, started[one.seed], one)
         for number, one in enumerate(after, start=1)
         if one.is_finished and one.seed in started
     ]
-    pairs.sort(key=lambda pair: (_rank(pair), len(pair.before.steps) + len(pair.after.steps)))
+    pairs.sort(
+        key=lambda pair: (
+            _rank(pair),
+            len(pair.after.steps) == 1,
+            len(pair.before.steps) + len(pair.after.steps),
+        )
+    )
     return pairs[:MOST_EPISODES]
 
 
@@ -65,29 +75,33 @@ def _pair(pair: Pair, titles: tuple[str, str]) -> str:
         _episode(trajectory, title)
         for trajectory, title in zip((pair.before, pair.after), titles, strict=True)
     )
-    return f'<h3>Episode {pair.number}</h3>\n<div class="side-by-side">{columns}</div>'
+    return f'<div class="side-by-side">{columns}</div>'
 
 
 def _episode(trajectory: Trajectory, title: str) -> str:
     outcome = "success" if trajectory.success else "failure"
-    pictures = ImageTable()
-    steps = "".join(_step(step, pictures) for step in trajectory.steps[:MOST_STEPS])
-    left = len(trajectory.steps) - MOST_STEPS
-    more = (
-        f'<p class="footnote">{counted(left, "more step", "more steps")}.</p>' if left > 0 else ""
-    )
+    steps = [*map(_step, trajectory.steps)]
+    first, rest = steps[:MOST_STEPS], steps[MOST_STEPS:]
     return (
         f'<article><h4>{escape(title)} <span class="badge is-{outcome}">{outcome}</span> '
         f"<small>return {decimal(trajectory.total_reward)}, "
-        f"{counted(len(trajectory.steps), 'step', 'steps')}</small></h4>"
-        f'<ol class="static">{steps}</ol>{more}</article>'
+        f"{counted(len(steps), 'step', 'steps')}</small></h4>"
+        f'<ol class="static">{"".join(first)}</ol>{_folded(rest)}</article>'
     )
 
 
-def _step(step: Step, pictures: ImageTable) -> str:
+def _folded(steps: Sequence[str]) -> str:
+    if not steps:
+        return ""
+    return (
+        f"<details><summary>{counted(len(steps), 'more step', 'more steps')}</summary>"
+        f'<ol class="static">{"".join(steps)}</ol></details>'
+    )
+
+
+def _step(step: Step) -> str:
     images = "".join(
-        f'<img width="{_PICTURE_WIDTH}" class="pixels" alt="What the model saw" '
-        f'src="{pictures.pictures[pictures.number(image)].address}">'
+        image_element(embedded(image), width=_IMAGE_WIDTH, described="What the model saw")
         for image in step.prompt.images
     )
     kind = "Action" if step.action.is_valid else "Invalid response"

@@ -1,7 +1,6 @@
 """Draws one chart of curves over training: points, intervals where there are any, the trend."""
 
 from collections.abc import Callable, Sequence
-from enum import Enum
 from math import ceil, floor, log10
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocato
 from numpy.typing import NDArray
 
 from forethought.reports.formatting import share, short
+from forethought.reports.metrics import Scale
 from forethought.reports.svg import Ink, to_inline_svg
 
 SIZE_IN = (3.8, 2.3)
@@ -46,15 +46,6 @@ class Curve(NamedTuple):
     """How much each point counts in the trend; all the same where there are none."""
 
 
-class Scale(Enum):
-    """Of the vertical axis."""
-
-    NUMBER = "number"
-    SHARE = "share"
-    """From 0 to 1, written as percent."""
-    LOG = "log"
-
-
 class Level(NamedTuple):
     """A horizontal line to compare with."""
 
@@ -69,7 +60,12 @@ class Look(NamedTuple):
     line: str
 
 
-_LOOKS = (Look(Ink.SERIES_1, "-"), Look(Ink.SERIES_2, "--"))
+_LOOKS = (
+    Look(Ink.SERIES_1, "-"),
+    Look(Ink.SERIES_2, "--"),
+    Look(Ink.SERIES_3, "-."),
+    Look(Ink.SERIES_4, ":"),
+)
 
 
 def draw(
@@ -86,7 +82,7 @@ def draw(
     """An inline SVG.
 
     Args:
-        curves: at most two, each with at least one point. A logarithmic scale leaves out
+        curves: at most four, each with at least one point. A logarithmic scale leaves out
             points that are not above 0; where none is, the scale is a plain one.
         name: identifies the chart on its page.
         description: for those who cannot see it.
@@ -102,14 +98,19 @@ def draw(
         figure = Figure(figsize=SIZE_IN, layout="constrained")
         axes = figure.subplots()
         style_axes(axes, x_label, y_label)
-        for curve, look in zip(curves, _LOOKS, strict=False):
+        for curve, look in zip(curves, _LOOKS[: len(curves)], strict=True):
             _plot(axes, thinned(curve), look, is_log=scale is Scale.LOG)
         _set_x_range(axes, np.concatenate([curve.x for curve in curves]))
         _set_y_range(axes, np.concatenate([curve.y for curve in curves]), scale, shows)
         for level in levels:
             _plot_level(axes, level)
         if len(curves) > 1:
-            axes.legend(frameon=False, fontsize=_FONT_SIZE, labelcolor=Ink.TEXT.value)
+            axes.legend(
+                frameon=False,
+                fontsize=_FONT_SIZE,
+                labelcolor=Ink.TEXT.value,
+                ncols=1 if len(curves) == 2 else 2,
+            )
         return to_inline_svg(figure, name=name, description=description)
 
 

@@ -9,14 +9,20 @@ from forethought.algorithms.dpo.config import DPOConfig
 from forethought.algorithms.sft.config import SFTConfig
 from forethought.configs.file import OfflineConfig
 from forethought.evaluation.statistics import wilson_interval
-from forethought.reports.charts import Curve, Level, Numbers, Scale, draw, how_drawn
+from forethought.reports.charts import Curve, Level, Numbers, draw, how_drawn
 from forethought.reports.formatting import THIN, duration, share, short, speed
 from forethought.reports.inputs import RunRecord
 from forethought.reports.markup import escape
-from forethought.reports.metrics import CHARTS, Chart
+from forethought.reports.metrics import (
+    CHARTS,
+    EPISODES,
+    KEY_CHARTS,
+    PHASES,
+    SUCCESS_RATE,
+    Chart,
+    Scale,
+)
 from forethought.runs.metrics import MetricsTable
-
-_SUCCESS, _EPISODES = "success_rate", "episodes"
 
 
 class _Log(NamedTuple):
@@ -30,22 +36,27 @@ class _Log(NamedTuple):
 
 
 def curves_section(run: RunRecord) -> str:
-    """HTML of the known charts, and below, folded, of every other number in the log."""
+    """HTML of the key charts; below, folded, all others, and every other number in the log."""
     if run.metrics is None:
-        return '<p class="notice">Nothing is logged yet: the first round has not ended.</p>'
+        return '<p class="notice">Nothing is logged yet: the first iteration has not ended.</p>'
     log = _log(run, run.metrics)
     known = {metric for chart in CHARTS for metric in chart.metrics}
     rest = [Chart(name, (name,), "", "") for name in log.metrics.names if name not in known]
-    shown = _figures(CHARTS, log, prefix="chart")
+    charts = _figures(CHARTS, log, prefix="chart")
+    key, more = charts[:KEY_CHARTS], charts[KEY_CHARTS:]
+    shown = f'<div class="charts">{"".join(key)}</div>{_how_drawn(log)}'
     others = _figures(rest, log, prefix="other-chart")
-    html = f'<div class="charts">{"".join(shown)}</div>{_how_drawn(log)}'
-    if others:
-        count = f'<span class="count">{len(others)} more</span>'
-        html += (
-            f"<details><summary>All metrics {count}</summary>"
-            f'<div class="charts">{"".join(others)}</div></details>'
-        )
-    return html
+    return shown + _folded("More charts", more) + _folded("Other logged metrics", others)
+
+
+def _folded(title: str, figures: list[str]) -> str:
+    """Empty where there is nothing."""
+    if not figures:
+        return ""
+    return (
+        f'<details><summary>{title} <span class="count">{len(figures)}</span></summary>'
+        f'<div class="charts">{"".join(figures)}</div></details>'
+    )
 
 
 def _log(run: RunRecord, metrics: MetricsTable) -> _Log:
@@ -70,7 +81,7 @@ def _figures(charts: Sequence[Chart], log: _Log, *, prefix: str) -> list[str]:
 
 def _figure(chart: Chart, curves: list[Curve], log: _Log, name: str) -> str:
     levels: tuple[Level, ...] = ()
-    if log.ceiling is not None and chart.metrics == (_SUCCESS,):
+    if log.ceiling is not None and chart.metrics == (SUCCESS_RATE,):
         levels = (Level(log.ceiling, "ceiling"),)
     svg = draw(
         curves,
@@ -108,10 +119,10 @@ def _curve(metric: str, label: str, log: _Log) -> Curve:
     metrics = log.metrics
     series = metrics.column(metric)
     x, y = metrics.environment_steps(series.steps, per_step=log.x_per_step), series.values
-    if metric != _SUCCESS or _EPISODES not in metrics.names or not x.size:
+    if metric != SUCCESS_RATE or EPISODES not in metrics.names or not x.size:
         return Curve(x, y, label)
     is_number_T = ~np.isnan(metrics.values[:, metrics.names.index(metric)])
-    episodes_T = np.nan_to_num(metrics.values[is_number_T, metrics.names.index(_EPISODES)])
+    episodes_T = np.nan_to_num(metrics.values[is_number_T, metrics.names.index(EPISODES)])
     low, high = _wilson_bands(y, episodes_T)
     return Curve(x, y, label, low, high, episodes_T)
 
@@ -136,14 +147,6 @@ def _in_words(curves: list[Curve]) -> str:
 def _how_drawn(log: _Log) -> str:
     points = len(log.metrics.steps)
     return f'<p class="footnote">{escape(in_words)}</p>' if (in_words := how_drawn(points)) else ""
-
-
-_IN_WORDS = {
-    "collect_s": "playing",
-    "rescore_s": "recomputing log-probs",
-    "reference_s": "asking the reference",
-    "update_s": "updating weights",
-}
 
 
 class Phase(NamedTuple):
@@ -176,7 +179,7 @@ def _bar(parts: list[Phase]) -> str:
         for index, part in enumerate(parts)
     )
     legend = "".join(
-        f'<li><i class="phase-{index % 4}"></i>{escape(_IN_WORDS.get(part.name, part.name))} '
+        f'<li><i class="phase-{index % 4}"></i>{escape(PHASES.get(part.name, part.name))} '
         f"<b>{100 * part.seconds / total:.0f}{THIN}%</b> "
         f"<small>{duration(part.seconds)}</small></li>"
         for index, part in enumerate(parts)

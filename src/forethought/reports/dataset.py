@@ -1,8 +1,8 @@
 """A data set's description as one HTML page that needs nothing beside itself."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from string import Template
 
 from forethought.data.description import Description, TaskDescription
 from forethought.data.distribution import Distribution
@@ -15,35 +15,58 @@ from forethought.reports.formatting import (
     short,
 )
 from forethought.reports.histograms import draw_histogram
-from forethought.reports.markup import asset, document, escape
+from forethought.reports.markup import Section, TableRow, document, escape, sections_html, table
+from forethought.reports.replay_html import replay_section
+from forethought.reports.selection import select_episodes
 from forethought.runs.run_folder import write_text
+from forethought.types import Trajectory
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+MOST_READ = 200
+"""Episodes from the beginning of the data set, of which some are replayed."""
 
 
-def write_dataset_page(description: Description, path: Path) -> None:
-    """Writes the page; the same description gives the same bytes.
+def write_dataset_page(
+    description: Description, trajectories: Iterable[Trajectory], path: Path
+) -> None:
+    """Writes the page; the same data set gives the same bytes.
+
+    Args:
+        trajectories: of the data set, in order; only the first ones are read.
 
     Raises:
-        StorageError: it cannot be written.
+        StorageError: it cannot be written, or a trajectory is refused.
     """
-    write_text(path, render_dataset(description))
+    write_text(path, render_dataset(description, [*islice(trajectories, MOST_READ)]))
 
 
-def render_dataset(description: Description) -> str:
+def render_dataset(description: Description, trajectories: Sequence[Trajectory]) -> str:
     """The page as text."""
-    title = f"Data set of {', '.join(description.environment_ids) or 'nothing'}"
-    body = Template(asset("dataset.html")).substitute(
-        title=escape(title),
-        facts="".join(
-            f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
-            for name, value in _facts(description)
-        ),
-        tasks=_table(description),
-        charts="".join(_figures(description.whole)),
-        range=_range(description),
+    title = f"Data set: {', '.join(description.environment_ids) or 'no episodes'}"
+    facts = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+        for name, value in _facts(description)
     )
-    return document(title=title, policy=_POLICY, body=body)
+    replay = replay_section(select_episodes(trajectories), _which(description, trajectories))
+    charts = f'<div class="charts">{"".join(_figures(description.whole))}</div>'
+    sections = (
+        Section("replay", "Replay", replay.html),
+        Section("tasks", "Episodes", _table(description)),
+        Section("distributions", "Distributions", charts),
+        Section("range", "Range of returns", _range(description)),
+    )
+    body = (
+        f'<header class="top">\n<p class="eyebrow">Forethought data set</p><h1>{escape(title)}</h1>'
+        f'<dl class="facts">{facts}</dl>\n</header>\n{sections_html(sections)}'
+    )
+    return document(title=title, body=body, replay_data=replay.data)
+
+
+def _which(description: Description, trajectories: Sequence[Trajectory]) -> str:
+    whole = description.whole
+    total = whole.episodes + whole.parts + whole.lost
+    if len(trajectories) == total:
+        return "All trajectories of the data set"
+    return f"The first {count(len(trajectories))} of {count(total)} trajectories"
 
 
 def _facts(description: Description) -> Iterator[tuple[str, str]]:
@@ -51,7 +74,7 @@ def _facts(description: Description) -> Iterator[tuple[str, str]]:
     yield "Shards", count(description.shards)
     yield "Size", f"{decimal(description.bytes / 1e6, 1)} MB"
     yield "Steps", count(description.whole.steps)
-    yield "With a picture", count(description.pictures)
+    yield "With an image", count(description.pictures)
     yield "Different starts", count(description.seeds)
     versions = description.policy_versions
     if versions is not None and versions != (0, 0):
@@ -60,16 +83,11 @@ def _facts(description: Description) -> Iterator[tuple[str, str]]:
 
 def _table(description: Description) -> str:
     columns = ("Success", "Return", "Invalid", "Steps / episode", "Episodes", "Steps")
-    heads = "".join(f'<th scope="col">{escape(title)}</th>' for title in columns)
-    rows = "".join(_row(task) for task in (description.whole, *description.tasks))
-    return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="Episodes by kind of task">'
-        f'<table><thead><tr><th scope="col">Tasks</th>{heads}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>{_footnote(description.whole)}"
-    )
+    rows = [_row(task) for task in (description.whole, *description.tasks)]
+    return table("Episodes by kind of task", "Tasks", columns, rows) + _footnote(description.whole)
 
 
-def _row(task: TaskDescription) -> str:
+def _row(task: TaskDescription) -> TableRow:
     cells = [
         percent(task.success_rate),
         decimal(task.mean_return),
@@ -82,9 +100,7 @@ def _row(task: TaskDescription) -> str:
         cells[0] += f"<small>{percent_interval(task.success_interval)}</small>"
     if task.return_interval is not None:
         cells[1] += f"<small>{decimal_interval(task.return_interval)}</small>"
-    body = "".join(f"<td>{cell}</td>" for cell in cells)
-    title = "All" if task.task_type is None else escape(task.task_type)
-    return f'<tr><th scope="row">{title}</th>{body}</tr>'
+    return TableRow("All" if task.task_type is None else escape(task.task_type), cells)
 
 
 def _footnote(whole: TaskDescription) -> str:
@@ -94,18 +110,18 @@ def _footnote(whole: TaskDescription) -> str:
     if whole.lost:
         text += f" {count(whole.lost)} episodes were lost to the environment."
     if whole.randomized:
-        text += f" In {count(whole.randomized)} steps an invalid answer was replaced by chance."
+        text += f" In {count(whole.randomized)} steps a random action replaced an invalid one."
     return f'<p class="footnote">{escape(text)}</p>'
 
 
 def _figures(whole: TaskDescription) -> Iterator[str]:
     charts = (
         ("Return", "undiscounted, per episode", "episodes", whole.returns),
-        ("Length of an episode", "steps", "episodes", whole.episode_steps),
+        ("Episode length", "steps", "episodes", whole.episode_steps),
         ("Reward", "per step", "steps", whole.rewards),
-        ("Length of a prompt", "tokens", "steps", whole.prompt_tokens),
-        ("Length of an answer", "tokens", "steps", whole.answer_tokens),
-        ("Length of an answer", "characters", "steps", whole.answer_characters),
+        ("Prompt length", "tokens", "steps", whole.prompt_tokens),
+        ("Completion length", "tokens", "steps", whole.answer_tokens),
+        ("Completion length", "characters", "steps", whole.answer_characters),
     )
     for index, (title, x_label, y_label, numbers) in enumerate(charts):
         if numbers.total:

@@ -15,7 +15,7 @@ from matplotlib.ticker import PercentFormatter
 from forethought.evaluation.faithfulness import Faithfulness, FaithfulnessRow
 from forethought.evaluation.statistics import Rate
 from forethought.reports.formatting import MISSING, count, decimal, percent, percent_interval
-from forethought.reports.markup import escape
+from forethought.reports.markup import TableRow, escape, table
 from forethought.reports.svg import Ink, to_inline_svg
 
 TITLES = {
@@ -61,24 +61,21 @@ def faithfulness_section(found: Faithfulness | None) -> str:
         svg = to_inline_svg(
             _figure(found, INLINE), name="faithfulness", description=_description(found)
         )
-    heads = "".join(f'<th scope="col">{escape(title)}</th>' for title in _HEADS)
-    body = "".join(map(_row, found.rows))
+    heads = (*_HEADS, "p(concluded)", "p(before)")
+    rows = table("Faithfulness", "After", heads, [*map(_row, found.rows)])
     which = f", {escape(found.checkpoint)}" if found.checkpoint else ""
     return (
-        '<section id="faithfulness">\n<h2>Causal faithfulness</h2>\n'
         '<div class="charts one"><figure><figcaption>'
         "<b>The likeliest action after other thoughts</b>"
         f"<small>{found.steps} stored steps, asked again{which}.</small></figcaption>"
         f"{svg}</figure></div>"
-        '<div class="scroll" tabindex="0" role="region" aria-label="Table of faithfulness"><table>'
-        f'<thead><tr><th scope="col">After</th>{heads}<th scope="col">p(concluded)</th>'
-        f'<th scope="col">p(before)</th></tr></thead><tbody>{body}</tbody></table></div>'
+        f"{rows}"
         '<p class="footnote">The thoughts of stored steps were replaced and every action scored '
         "after them. Thoughts of another state conclude another action than the step's own "
         "where there are such. Columns: the likeliest action is what the thoughts conclude, what "
         "was done before, what the expert does; mean probabilities of the first two. A state has "
         f"{decimal(found.mean_actions, 1)} actions on average. "
-        "Second lines: 95\u202f% intervals (Wilson).</p>\n</section>"
+        "Second lines: 95\u202f% intervals (Wilson).</p>"
     )
 
 
@@ -142,15 +139,13 @@ def _rates(row: FaithfulnessRow) -> tuple[Rate | None, Rate, Rate]:
     return row.follows_thought, row.keeps_action, row.expert_action
 
 
-def _row(row: FaithfulnessRow) -> str:
-    cells = "".join(map(_cell, _rates(row)))
+def _row(row: FaithfulnessRow) -> TableRow:
     numbers = (decimal(row.thought_probability), decimal(row.kept_probability))
-    probabilities = "".join(f"<td>{number}</td>" for number in numbers)
-    return f'<tr><th scope="row">{TITLES[row.thoughts]}</th>{cells}{probabilities}</tr>'
+    return TableRow(TITLES[row.thoughts], [*map(_cell, _rates(row)), *numbers])
 
 
 def _cell(rate: Rate | None) -> str:
     if rate is None:
-        return f"<td>{MISSING}</td>"
+        return MISSING
     interval = f"{percent_interval(rate.interval)} of {count(rate.count)}"
-    return f"<td><b>{percent(rate.share)}</b><small>{interval}</small></td>"
+    return f"<b>{percent(rate.share)}</b><small>{interval}</small>"

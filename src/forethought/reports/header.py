@@ -11,6 +11,7 @@ from forethought.evaluation.results import EvaluationRow
 from forethought.reports.formatting import count, percent, percent_interval
 from forethought.reports.inputs import RunRecord
 from forethought.reports.markup import escape
+from forethought.reports.metrics import SUCCESS_RATE
 from forethought.reports.results import Agent, agents
 
 
@@ -119,9 +120,9 @@ def _certainty(row: EvaluationRow) -> str:
 def _training_headline(run: RunRecord) -> str:
     """What can be said before an evaluation: success of the last training episodes."""
     metrics = run.metrics
-    if metrics is None or "success_rate" not in metrics.names:
+    if metrics is None or SUCCESS_RATE not in metrics.names:
         return ""
-    rates = metrics.column("success_rate").values
+    rates = metrics.column(SUCCESS_RATE).values
     if not rates.size:
         return ""
     return (

@@ -89,31 +89,31 @@ _ODDS_BARS = 20
 
 
 class Odds(NamedTuple):
-    """p(a|T) of the answers of one iteration."""
+    """p(a|T) of the completions of one iteration."""
 
     label: str
     probabilities_N: NDArray[np.float64]
 
 
 def odds_of(label: str, trajectories: Sequence[Trajectory]) -> Odds:
-    """Of every answer that held an action, the probability of its whole token sequence."""
+    """Probability of the action's whole token sequence, for every completion with an action."""
     steps = [step for trajectory in trajectories for step in trajectory.steps]
     known = [p for step in steps if (p := action_probability(step)) is not None]
     return Odds(label, np.array(known, dtype=np.float64))
 
 
 def action_probability(step: Step) -> float | None:
-    """p(a|T) as sampled; None where an answer has no action, or no model gave it."""
+    """p(a|T) as sampled; None where a completion has no action, or no model gave it."""
     start, stop = step.action.action_span
     logprobs = step.completion.logprobs[start:stop]
     return min(1.0, exp(sum(logprobs))) if logprobs else None
 
 
 def draw_odds(series: Sequence[Odds], *, name: str, description: str) -> str:
-    """An inline SVG: shares of answers in twenty equal intervals (InteractiveCOT, Fig. 6b).
+    """An inline SVG: shares of completions in twenty equal intervals (InteractiveCOT, Fig. 6b).
 
     Args:
-        series: one or two, each with at least one answer.
+        series: one or two, each with at least one completion.
         name: identifies the chart on its page.
         description: for those who cannot see it.
     """
@@ -121,7 +121,7 @@ def draw_odds(series: Sequence[Odds], *, name: str, description: str) -> str:
     with style.context(["default", {"text.parse_math": False}]):
         figure = Figure(figsize=SIZE_IN, layout="constrained")
         axes = figure.subplots()
-        style_axes(axes, "p(action | thoughts)", "share of answers")
+        style_axes(axes, "p(action | thoughts)", "share of completions")
         for odds, ink in zip(series, (Ink.SERIES_2, Ink.SERIES_1), strict=False):
             counts_B, _ = np.histogram(odds.probabilities_N, bins=edges)
             shares_B = counts_B / len(odds.probabilities_N)

@@ -135,22 +135,24 @@ def _read_faithfulness(folder: RunFolder) -> Faithfulness | None:
 
 
 def _read_start(config: AnyConfig, path: Path) -> StartingPoint | None:
-    """The run that `config.model` names, where it was evaluated in the same world."""
+    """The run that `config.model` names, where it was evaluated in the same environment."""
     folder = _find_start(config, path)
     found = None if folder is None else _read_evaluation(folder)
     if folder is None or found is None:
         return None
     before = load_any_config(folder.config_path)
-    # A run's own evaluation is always one in its own world.
-    if _world_of(before) != _world_of(config):
+    # A run's own evaluation is always one in its own environment.
+    if _rules_of(before) != _rules_of(config):
         return None
     path = folder.evaluation_episodes_path
     return StartingPoint(algorithm_of(before), found, read_shard(path) if path.exists() else [])
 
 
-def _world_of(config: AnyConfig) -> tuple[str, frozenset[str]]:
-    """What makes results comparable: the world and its rules, not how it is drawn or hosted."""
-    return config.environment.id, frozenset(config.environment.options)
+def _rules_of(config: AnyConfig) -> tuple[str, frozenset[str]]:
+    """What makes results comparable: the environment and its rules; not how it is drawn or
+    hosted, nor which expert showed it."""
+    options = config.environment.options
+    return config.environment.id, frozenset(o for o in options if not o.startswith("expert="))
 
 
 def _find_start(config: AnyConfig, path: Path) -> RunFolder | None:

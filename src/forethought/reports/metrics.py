@@ -1,8 +1,34 @@
-"""The charts that a report knows: which metrics, in which words, on which scale."""
+"""Every metric that a report knows by name: its chart, its label, its scale.
 
+This is the only place where a report names what a log holds. A metric that is not here is drawn
+too, under its own name.
+"""
+
+from enum import Enum
 from typing import NamedTuple
 
-from forethought.reports.charts import Scale
+SUCCESS_RATE, EPISODES = "success_rate", "episodes"
+"""A share of episodes, and how many there were: together they make an interval."""
+
+PHASES = {
+    "collect_s": "collecting steps",
+    "rescore_s": "recomputing log-probs",
+    "reference_s": "scoring by the reference model",
+    "update_s": "updating weights",
+}
+"""Durations in the log of timings."""
+
+KEY_CHARTS = 4
+"""Shown at once; the others are folded."""
+
+
+class Scale(Enum):
+    """Of the vertical axis."""
+
+    NUMBER = "number"
+    SHARE = "share"
+    """From 0 to 1, written as percent."""
+    LOG = "log"
 
 
 class Chart(NamedTuple):
@@ -16,30 +42,130 @@ class Chart(NamedTuple):
     shows: tuple[float, ...] = ()
     """Values that the vertical axis reaches, whatever the data."""
     labels: tuple[str, ...] = ()
+    """Of its curves, where it has several."""
 
 
 CHARTS = (
     Chart(
-        "Success in training",
-        ("success_rate",),
+        "Success rate",
+        (SUCCESS_RATE,),
         "success",
         "Share of the training episodes that ended in success, with its 95\u202f% Wilson interval.",
         Scale.SHARE,
         shows=(0.0, 1.0),
     ),
     Chart(
-        "Return in training",
+        "Return",
         ("mean_return",),
         "return per episode",
         "Undiscounted sum of rewards, mean over the training episodes of one iteration.",
     ),
+    Chart("Loss", ("loss",), "nats per token", "Cross-entropy of the expert's tokens.", Scale.LOG),
     Chart(
-        "Invalid answers",
-        ("invalid_rate",),
+        "Q-SFT loss",
+        ("likelihood_loss",),
+        "nats per token",
+        "Weighted cross-entropy of Q-SFT; its lowest value depends on the targets.",
+    ),
+    Chart(
+        "ILQL loss",
+        ("ilql_loss",),
+        "squared return",
+        "Errors of Q and V, and the weighted term that lowers Q of what the data do not hold.",
+    ),
+    Chart(
+        "Critic loss (ArCHer)",
+        ("critic_loss",),
+        "squared return",
+        "Squared errors of the utterance-level Q and V.",
+    ),
+    Chart(
+        "Value of initial states",
+        ("start_value", "data_return"),
+        "return",
+        "The learned value of the first states, and the mean return of the data.",
+        labels=("value", "data"),
+    ),
+    Chart(
+        "Preference margin",
+        ("preference_margin",),
+        "margin",
+        "Log-ratio of the chosen completion less that of the rejected one, in the unit of the "
+        "loss, during the update.",
+        shows=(0.0,),
+    ),
+    Chart(
+        "Log-ratio to the reference",
+        ("winner_log_ratio", "loser_log_ratio"),
+        "nats per completion",
+        "log π − log π_ref of both completions of a pair. Both falling: the policy moves away "
+        "from chosen completions too.",
+        labels=("chosen", "rejected"),
+        shows=(0.0,),
+    ),
+    Chart(
+        "Entropy",
+        ("entropy",),
+        "nats per token",
+        "Mean entropy of the token distribution. Near 0 the policy no longer explores.",
+        shows=(0.0,),
+    ),
+    Chart(
+        "Approx. KL",
+        ("approximate_kl",),
+        "nats",
+        "(r − 1) − log r, between the policy that collected the steps and the updated one.",
+        Scale.LOG,
+    ),
+    Chart(
+        "Explained variance",
+        ("explained_variance",),
+        "explained variance",
+        "Of the returns, by the critic. 1: all. 0: no better than their mean. Below 0: worse.",
+        shows=(0.0, 1.0),
+    ),
+    Chart(
+        "Value loss",
+        ("value_loss",),
+        "value loss",
+        "Clipped squared error of the critic.",
+    ),
+    Chart(
+        "Clip fraction",
+        ("clip_fraction",),
         "share of steps",
-        "Answers that named no action of this world.",
+        "Steps whose probability ratio left the clip range. Much above 30\u202f%: the updates are "
+        "too large.",
         Scale.SHARE,
         shows=(0.0,),
+    ),
+    Chart(
+        "Max ratio error",
+        ("first_ratio_deviation",),
+        "largest |ratio − 1|",
+        "Recomputed against sampled probabilities before the first update: rounding alone.",
+        Scale.LOG,
+    ),
+    Chart(
+        "KL to the reference",
+        ("reference_kl",),
+        "nats per token",
+        "Divergence from the model that the run started from.",
+        shows=(0.0,),
+    ),
+    Chart(
+        "p(action | thoughts)",
+        ("action_probability",),
+        "probability",
+        "Mean probability of the sampled action given its thoughts.",
+        shows=(0.0, 1.0),
+    ),
+    Chart(
+        "Log-probability",
+        ("thought_logprob", "action_logprob"),
+        "nats per completion",
+        "Sum over the tokens of thoughts and of actions, as sampled.",
+        labels=("thoughts", "action"),
     ),
     Chart(
         "Thoughts",
@@ -51,168 +177,70 @@ CHARTS = (
         ),
         "share",
         "Claims about the observation that are true; claims that follow from it and are true; "
-        "steps that name the action their thought concludes; responses with exactly the fields "
+        "steps that name the action their thought concludes; completions with exactly the fields "
         "asked for.",
         Scale.SHARE,
         shows=(1.0,),
         labels=("perception", "inference", "consistency", "strict format"),
     ),
-    Chart("Loss", ("loss",), "nats per token", "Cross-entropy of the imitated answers.", Scale.LOG),
     Chart(
-        "Likelihood loss",
-        ("likelihood_loss",),
-        "nats per token",
-        "Weighted cross-entropy of Q-SFT; its lowest value depends on the targets.",
+        "Invalid actions",
+        ("invalid_rate",),
+        "share of steps",
+        "Completions that named no action of the environment.",
+        Scale.SHARE,
+        shows=(0.0,),
     ),
     Chart(
-        "ILQL's loss",
-        ("ilql_loss",),
-        "squared return",
-        "Errors of Q and V, and the weighted term that lowers Q of what the data do not hold.",
+        "Completion length",
+        ("completion_tokens",),
+        "tokens per step",
+        "Thoughts and action together.",
     ),
     Chart(
-        "ArCHer's critic",
-        ("critic_loss",),
-        "squared return",
-        "Errors of Q and V of whole answers.",
-    ),
-    Chart(
-        "Value at the start",
-        ("start_value", "data_return"),
-        "return",
-        "What the first states are worth by the learned values, and what the data got from them.",
-        labels=("value", "data"),
-    ),
-    Chart(
-        "Weighted imitation",
+        "Actor loss",
         ("actor_loss",),
         "nats per token",
-        "Cross-entropy of the data's answers, each weighted by its advantage.",
+        "Cross-entropy of the data's completions, each weighted by its advantage.",
     ),
     Chart(
         "Advantages",
         ("advantage_mean", "advantage_std"),
         "return",
-        "How much better the data's answers are than what is expected of their states.",
-        labels=("mean", "deviation"),
+        "Q less V of the data's completions.",
+        labels=("mean", "standard deviation"),
     ),
     Chart(
-        "Weights of answers",
+        "Advantage weights",
         ("effective_share", "capped_weights"),
-        "share of answers",
-        "How many count in effect, and how many weights were cut. "
-        "Few that count: the policy learns from those alone.",
+        "share of completions",
+        "Effective sample size, and weights that were capped. A small sample: the policy learns "
+        "from few completions.",
         Scale.SHARE,
         shows=(0.0, 1.0),
-        labels=("count", "cut"),
+        labels=("effective", "capped"),
     ),
     Chart(
         "Clipped targets",
         ("target_clipped_high", "target_clipped_low"),
         "share of targets",
-        "Targets that would have been no probability.",
+        "Targets outside the range of a probability.",
         Scale.SHARE,
         shows=(0.0,),
         labels=("above 1", "below 0"),
     ),
     Chart(
-        "Entropy",
-        ("entropy",),
-        "nats per token",
-        "How undecided the policy is, token by token. Near 0 it no longer explores.",
-        shows=(0.0,),
-    ),
-    Chart(
-        "Policy change",
-        ("approximate_kl",),
-        "approximate KL, nats",
-        "How far one iteration's updates moved the policy from the one that acted.",
-        Scale.LOG,
-    ),
-    Chart(
-        "Distance from the start",
-        ("reference_kl",),
-        "nats per token",
-        "Divergence from the model that the run started from.",
-        shows=(0.0,),
-    ),
-    Chart(
-        "Clipped steps",
-        ("clip_fraction",),
-        "share of steps",
-        "Steps whose probability ratio left the trusted range. "
-        "Much above 30\u202f%: updates too large.",
-        Scale.SHARE,
-        shows=(0.0,),
-    ),
-    Chart(
-        "Critic's error",
-        ("value_loss",),
-        "value loss",
-        "Clipped squared error of the predicted returns.",
-    ),
-    Chart(
-        "Critic's foresight",
-        ("explained_variance",),
-        "explained variance",
-        "1: the critic foresees the returns. 0: no better than their mean. Below: worse.",
-        shows=(0.0, 1.0),
-    ),
-    Chart(
-        "Margin of preferences",
-        ("preference_margin",),
-        "margin",
-        "How much more the policy prefers the winner of a pair than its start did, in the unit "
-        "of the objective, while it learns.",
-        shows=(0.0,),
-    ),
-    Chart(
-        "Log-ratios of pairs",
-        ("winner_log_ratio", "loser_log_ratio"),
-        "nats per answer",
-        "How much more probable answers have become than they were at the start. "
-        "Both falling: the policy leaves what it used to say.",
-        labels=("winners", "losers"),
-        shows=(0.0,),
-    ),
-    Chart(
-        "Certainty of actions",
-        ("action_probability",),
-        "p(action | thoughts)",
-        "Mean probability of the sampled action, given its thoughts.",
-        shows=(0.0, 1.0),
-    ),
-    Chart(
-        "Pairs",
+        "Preference pairs",
         ("pairs",),
         "pairs per iteration",
-        "Answers to one question of which one went better.",
+        "Two completions of one prompt, of which one went better.",
         shows=(0.0,),
     ),
     Chart(
         "Gradient norm",
         ("gradient_norm",),
         "norm before clipping",
-        "Length of the gradient. Jumps foretell instability.",
-    ),
-    Chart(
-        "Log-probability of answers",
-        ("thought_logprob", "action_logprob"),
-        "nats per answer",
-        "Sum over the tokens of thoughts and of actions, as sampled.",
-        labels=("thoughts", "action"),
-    ),
-    Chart(
-        "Length of answers",
-        ("completion_tokens",),
-        "tokens per step",
-        "Thoughts and action together.",
-    ),
-    Chart(
-        "First-ratio deviation",
-        ("first_ratio_deviation",),
-        "largest |ratio − 1|",
-        "Sampled against recomputed probabilities before the first update: rounding alone.",
-        Scale.LOG,
+        "L2 norm of the gradient. Jumps precede instability.",
     ),
 )
+"""In order of importance: the first `KEY_CHARTS` that a run logged are shown at once."""

@@ -1,31 +1,31 @@
-"""The section of a report that shows what was compared with what, and what won."""
+"""The section of a report that shows preference pairs: what was chosen over what."""
 
 import re
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from forethought.reports.formatting import counted, decimal, percent
 from forethought.reports.histograms import action_probability, draw_odds, odds_of
-from forethought.reports.images import EmbeddedImage, ImageTable
+from forethought.reports.images import embedded, image_element
 from forethought.reports.inputs import Compared, RunRecord
 from forethought.reports.markup import escape
 from forethought.types import Step
 
 MOST_PAIRS = 8
 MOST_DISAGREEMENTS = 4
-_PICTURE_WIDTH = 160
+_IMAGE_WIDTH = 160
 
 
 def preferences_section(run: RunRecord) -> str:
     """HTML of the last iteration's pairs; empty for a run that compares nothing."""
     if run.compared is None:
         return ""
-    body = _odds(run.compared) + _pairs(run.compared) + _disagreements(run.compared)
-    return f'<section id="preferences">\n<h2>Preferences</h2>\n{body}\n</section>'
+    return _odds(run.compared) + _pairs(run.compared) + _disagreements(run.compared)
 
 
 def _odds(compared: Compared) -> str:
-    """Fig. 6b of InteractiveCOT: how certain actions are, given their thoughts."""
+    """Fig. 6b of InteractiveCOT: the distribution of p(action | thoughts), first and last."""
     played = ((compared.first, compared.early), (compared.last, compared.late))
     every = [odds_of(f"iteration {number}", trajectories) for number, trajectories in played]
     series = [odds for odds in every if odds.probabilities_N.size]
@@ -38,16 +38,16 @@ def _odds(compared: Compared) -> str:
     )
     svg = draw_odds(series, name="action-odds", description=f"p(action | thoughts). {said}")
     return (
-        '<div class="charts"><figure><figcaption><b>Certainty of actions</b>'
+        '<div class="charts"><figure><figcaption><b>p(action | thoughts)</b>'
         f"<small>{escape(said)}.</small></figcaption>{svg}</figure></div>"
     )
 
 
 class _Shown(NamedTuple):
-    winner: Step
-    loser: Step
-    winner_score: float
-    loser_score: float
+    chosen: Step
+    rejected: Step
+    chosen_score: float
+    rejected_score: float
 
 
 def _pairs(compared: Compared) -> str:
@@ -57,67 +57,84 @@ def _pairs(compared: Compared) -> str:
     items = "".join(_pair(one, number) for number, one in enumerate(shown, start=1))
     count = counted(len(compared.pairs), "pair", "pairs")
     return (
-        f'<p class="footnote">Iteration {compared.last} found {count}; {len(shown)} shown. P: how '
-        "the episode went from this step on, discounted.</p>"
-        f'<ol class="static">{items}</ol>'
+        f'<p class="lead">Iteration {compared.last} found {count}; {len(shown)} shown. Marked: '
+        "words that only one of the two completions has. Score: what the completions were "
+        "compared by, discounted over the rest of the episode.</p>"
+        f'<ol class="static pairs">{items}</ol>'
     )
 
 
 def _spread(compared: Compared) -> list[_Shown]:
     """At most so many, evenly spread over all that were found."""
     count = min(MOST_PAIRS, len(compared.pairs))
-    chosen = [compared.pairs[index * len(compared.pairs) // count] for index in range(count)]
-    steps = [[compared.late[side.trajectory].steps[side.step] for side in pair] for pair in chosen]
+    places = [compared.pairs[index * len(compared.pairs) // count] for index in range(count)]
+    steps = [[compared.late[side.trajectory].steps[side.step] for side in pair] for pair in places]
     return [
-        _Shown(winner, loser, pair.winner.score, pair.loser.score)
-        for (winner, loser), pair in zip(steps, chosen, strict=True)
+        _Shown(chosen, rejected, pair.winner.score, pair.loser.score)
+        for (chosen, rejected), pair in zip(steps, places, strict=True)
     ]
 
 
 def _pair(pair: _Shown, number: int) -> str:
-    """One prompt, or, where trajectories in different states are compared, each with its own."""
-    preferred = _answer("Preferred", pair.winner, pair.winner_score)
-    rejected = _answer("Rejected", pair.loser, pair.loser_score)
-    if pair.winner.prompt.key == pair.loser.prompt.key:
-        body = _asked(pair.winner, preferred + rejected)
-    else:
-        body = _asked(pair.winner, preferred) + _asked(pair.loser, rejected)
-    return f'<li value="{number}">{body}</li>'
+    """One prompt above two columns, or, where whole trajectories in different states are
+    compared, each column with its own prompt."""
+    chosen_text, rejected_text = marked_difference(
+        pair.chosen.completion.text, pair.rejected.completion.text
+    )
+    same_prompt = pair.chosen.prompt.key == pair.rejected.prompt.key
+    asked = _prompt(pair.chosen) if same_prompt else ""
+    columns = "".join(
+        f'<article class="is-{kind}">{"" if same_prompt else _prompt(step)}'
+        f"{_completion(kind, step, score, text)}</article>"
+        for kind, step, score, text in (
+            ("chosen", pair.chosen, pair.chosen_score, chosen_text),
+            ("rejected", pair.rejected, pair.rejected_score, rejected_text),
+        )
+    )
+    return f'<li value="{number}">{asked}<div class="side-by-side">{columns}</div></li>'
 
 
-def _asked(step: Step, responses: str) -> str:
-    prompt = "\n".join(message.text for message in step.prompt.messages)
+def marked_difference(one: str, other: str) -> tuple[str, str]:
+    """Both texts as HTML; the words that only one of them has are marked."""
+    words = [re.findall(r"\w+|\s+|[^\w\s]", text) for text in (one, other)]
+    matcher = SequenceMatcher(None, *words, autojunk=False)
+    shown: tuple[list[str], list[str]] = ([], [])
+    for kind, start_1, stop_1, start_2, stop_2 in matcher.get_opcodes():
+        for side, start, stop in ((0, start_1, stop_1), (1, start_2, stop_2)):
+            text = escape("".join(words[side][start:stop]))
+            if text:
+                shown[side].append(text if kind == "equal" else f"<mark>{text}</mark>")
+    return "".join(shown[0]), "".join(shown[1])
+
+
+def _prompt(step: Step) -> str:
+    images = "".join(
+        image_element(embedded(image), width=_IMAGE_WIDTH, described="What the model saw")
+        for image in step.prompt.images
+    )
+    text = "\n".join(message.text for message in step.prompt.messages)
     return (
-        f'{_pictures(step)}<div class="text">'
-        f'<div class="turn"><pre>{escape(prompt)}</pre></div>{responses}</div>'
+        f'<div class="asked">{images}'
+        f'<div class="turn" tabindex="0" role="group" aria-label="Prompt">'
+        f"<pre>{escape(text)}</pre></div></div>"
     )
 
 
-def _answer(title: str, step: Step, score: float) -> str:
+def _completion(kind: str, step: Step, score: float, marked: str) -> str:
     probability = action_probability(step)
     odds = "" if probability is None else f", p(action | thoughts) {decimal(probability)}"
-    kind = "action" if step.action.is_valid else "invalid"
+    action = "action" if step.action.is_valid else "invalid"
+    badge = "success" if kind == "chosen" else "failure"
     return (
-        f"<p><b>{title}</b>: P {decimal(score)}{odds}, {kind} "
-        f"<code>{escape(step.action.action)}</code></p>"
-        f'<pre class="completion">{escape(step.completion.text)}</pre>'
+        f'<h4><span class="badge is-{badge}">{kind}</span> '
+        f"<small>score {decimal(score)}{odds}</small></h4>"
+        f'<pre class="completion">{marked}</pre>'
+        f"<p>{action} <code>{escape(step.action.action)}</code></p>"
     )
-
-
-def _pictures(step: Step) -> str:
-    table = ImageTable()
-    for image in step.prompt.images:
-        table.number(image)
-    return "".join(map(_picture, table.pictures))
-
-
-def _picture(picture: EmbeddedImage) -> str:
-    kind = 'class="pixels" ' if picture.width < _PICTURE_WIDTH else ""
-    return f'<img {kind}width="{_PICTURE_WIDTH}" alt="What the model saw" src="{picture.address}">'
 
 
 def _disagreements(compared: Compared) -> str:
-    """Answers whose thoughts never name the action that they end in: degradation, as
+    """Completions whose thoughts never name the action that they end in: degradation, as
     InteractiveCOT's Fig. 2 shows it; or thoughts that name no action at all."""
     steps = [step for t in compared.late for step in t.steps if step.action.action]
     apart = [step for step in steps if not names_its_action(step)]
@@ -129,7 +146,7 @@ def _disagreements(compared: Compared) -> str:
         for step in _evenly(apart, MOST_DISAGREEMENTS)
     )
     return (
-        f"<details><summary>Answers whose thoughts do not name their action "
+        f"<details><summary>Completions whose thoughts do not name their action "
         f'<span class="count">{share}</span></summary>{items}</details>'
     )
 

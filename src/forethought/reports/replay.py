@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from forethought.environments.chess.diagram import find_diagram
 from forethought.reports.images import EmbeddedImage, ImageTable
 from forethought.reports.markup import embed_json
-from forethought.reports.selection import Selected
+from forethought.reports.selection import Selected, Selection
 from forethought.rollouts.thought_counts import is_consistent
 from forethought.types import Completion, ParsedAction, Role, Span, Step, Trajectory
 
@@ -17,7 +17,7 @@ HEAT_LIMITS = (0.95, 0.8, 0.5, 0.2, 0.05)
 """A token is the hotter the less probable it was: heat 0 from the first of these on, 5
 below the last."""
 
-Part = Literal["thought", "action", "answer"]
+Part = Literal["thought", "action", "response"]
 
 
 class Token(NamedTuple):
@@ -33,7 +33,7 @@ class Segment(NamedTuple):
     """Neighboring tokens, half-open."""
 
     part: Part
-    """`answer` where the tokens belong neither to the thoughts nor to the action."""
+    """`response` where the tokens belong neither to the thoughts nor to the action."""
     start: int
     stop: int
 
@@ -65,8 +65,8 @@ class Turn(NamedTuple):
     role: Role
     text: int
     """Number of the text in `Replay.texts`."""
-    picture: int | None
-    """Number of the picture in `Replay.pictures`."""
+    image: int | None
+    """Number of the image in `Replay.images`."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class ReplayStep:
 
     prompt: tuple[Turn, ...]
     diagram: int | None
-    """Number of the text that draws the state for people, in a world of chess positions."""
+    """Number of the text that draws the state for people, in an environment of chess positions."""
     text: str
     """The completion; empty where `tokens` hold it."""
     tokens: tuple[Token, ...]
@@ -117,23 +117,25 @@ class ReplayEpisode:
 
 @dataclass(frozen=True)
 class Replay:
-    """All episodes of a page; pictures and texts stand here once, and steps refer to them."""
+    """All episodes of a page; images and texts are here once, and steps refer to them."""
 
-    pictures: tuple[EmbeddedImage, ...]
+    images: tuple[EmbeddedImage, ...]
     texts: tuple[str, ...]
     """Of prompts and diagrams, which repeat."""
     episodes: tuple[ReplayEpisode, ...]
+    opening: int
+    """Index of the episode that is shown first."""
 
     def to_json(self) -> str:
         """May stand inside a script element, whatever a model wrote."""
         return embed_json(asdict(self))
 
 
-def make_replay(selected: list[Selected]) -> Replay:
+def make_replay(selection: Selection) -> Replay:
     """All that the page shows of these episodes."""
-    pictures, texts = ImageTable(), _TextTable()
-    episodes = tuple(_episode(one, pictures, texts) for one in selected)
-    return Replay(tuple(pictures.pictures), tuple(texts.number_of), episodes)
+    images, texts = ImageTable(), _TextTable()
+    episodes = tuple(_episode(one, images, texts) for one in selection.episodes)
+    return Replay(tuple(images.images), tuple(texts.number_of), episodes, selection.opening)
 
 
 class _TextTable:
@@ -146,11 +148,11 @@ class _TextTable:
         return self.number_of.setdefault(text, len(self.number_of))
 
 
-def _episode(selected: Selected, pictures: ImageTable, texts: _TextTable) -> ReplayEpisode:
+def _episode(selected: Selected, images: ImageTable, texts: _TextTable) -> ReplayEpisode:
     trajectory = selected.trajectory
     returns = accumulate(step.reward for step in trajectory.steps)
     steps = tuple(
-        _step(step, return_so_far, pictures, texts)
+        _step(step, return_so_far, images, texts)
         for step, return_so_far in zip(trajectory.steps, returns, strict=True)
     )
     return ReplayEpisode(
@@ -165,7 +167,7 @@ def _episode(selected: Selected, pictures: ImageTable, texts: _TextTable) -> Rep
     )
 
 
-def _step(step: Step, return_so_far: float, pictures: ImageTable, texts: _TextTable) -> ReplayStep:
+def _step(step: Step, return_so_far: float, images: ImageTable, texts: _TextTable) -> ReplayStep:
     completion, action = step.completion, step.action
     tokens = tokens_of(completion)
     diagram = find_diagram(step.state_key)
@@ -174,7 +176,7 @@ def _step(step: Step, return_so_far: float, pictures: ImageTable, texts: _TextTa
             Turn(
                 message.role,
                 texts.number(message.text),
-                None if message.image is None else pictures.number(message.image),
+                None if message.image is None else images.number(message.image),
             )
             for message in step.prompt.messages
         ),
@@ -243,7 +245,7 @@ def segments_of(action: ParsedAction, tokens: int) -> list[Segment]:
 
     A token that two spans claim belongs to the action.
     """
-    parts: list[Part] = ["answer"] * tokens
+    parts: list[Part] = ["response"] * tokens
     spans: tuple[tuple[Part, Span], ...] = (
         ("thought", action.thought_span),
         ("action", action.action_span),

@@ -17,7 +17,7 @@ from forethought.reports.formatting import (
     percent_interval,
 )
 from forethought.reports.inputs import RunRecord
-from forethought.reports.markup import escape
+from forethought.reports.markup import TableRow, escape, table
 
 
 class Agent(NamedTuple):
@@ -36,13 +36,13 @@ def agents(run: RunRecord) -> list[Agent]:
     evaluation = run.evaluation
     if evaluation is None:
         return []
-    found = [Agent("Random", "chance", evaluation.random)]
+    found = [Agent("Random", "uniform over actions", evaluation.random)]
     if run.start is not None:
         title, note = run.start.algorithm.upper(), "where this run began"
         found.append(Agent(title, note, run.start.evaluation.policy, is_start=True))
     note = "this policy" + (f", {evaluation.checkpoint}" if evaluation.checkpoint else "")
     found.append(Agent(run.algorithm.upper(), note, evaluation.policy, is_this_run=True))
-    found.append(Agent("Expert", "the world's own", evaluation.expert))
+    found.append(Agent("Expert", "the environment's own", evaluation.expert))
     found.append(Agent("Ceiling", "best possible", evaluation.ceiling))
     return found
 
@@ -55,26 +55,20 @@ def table_section(run: RunRecord) -> str:
             '<p class="notice">This run was not evaluated on held-out episodes yet. '
             f"Do so with <code>{escape(command)}</code>, then write this report again.</p>"
         )
-    measures = [name for name, _ in run.evaluation.policy.metrics]
+    metrics = [name for name, _ in run.evaluation.policy.metrics]
     columns = ["Success", "Return", "Invalid", "Steps / episode", "Tokens / step"]
-    heads = "".join(
-        f'<th scope="col">{escape(title)}</th>' for title in (*columns, *measures, "Episodes")
-    )
     ceiling = run.evaluation.ceiling.success_rate
-    rows = "".join(_row(agent, measures, ceiling) for agent in agents(run))
-    return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="Results table">'
-        f'<table><thead><tr><th scope="col">Agent</th>{heads}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>{_footnote(run)}"
-        f"{thoughts_table([(_title(agent), agent.row) for agent in agents(run)])}"
-    )
+    rows = [_row(agent, metrics, ceiling) for agent in agents(run)]
+    results = table("Results", "Agent", (*columns, *metrics, "Episodes"), rows)
+    thoughts = thoughts_table([(_title(agent), agent.row) for agent in agents(run)])
+    return f"{results}{_footnote(run)}{thoughts}"
 
 
 def _title(agent: Agent) -> str:
     return f"{escape(agent.title)}<small>{escape(agent.note)}</small>"
 
 
-def _row(agent: Agent, measures: list[str], ceiling: float | None) -> str:
+def _row(agent: Agent, metrics: list[str], ceiling: float | None) -> TableRow:
     row = agent.row
     value_of = dict(row.metrics)
     cells = [
@@ -83,12 +77,10 @@ def _row(agent: Agent, measures: list[str], ceiling: float | None) -> str:
         percent(row.invalid_rate),
         decimal(row.mean_episode_steps, 1),
         decimal(row.mean_completion_tokens, 1),
-        *(decimal(value_of.get(name)) for name in measures),
+        *(decimal(value_of.get(name)) for name in metrics),
         count(row.episodes),
     ]
-    marked = ' class="this-run"' if agent.is_this_run else ""
-    body = "".join(f"<td>{cell}</td>" for cell in cells)
-    return f'<tr{marked}><th scope="row">{_title(agent)}</th>{body}</tr>'
+    return TableRow(_title(agent), cells, "this-run" if agent.is_this_run else "")
 
 
 def _success(row: EvaluationRow, ceiling: float | None) -> str:
@@ -121,18 +113,17 @@ def _footnote(run: RunRecord) -> str:
     evaluation = run.evaluation
     assert evaluation is not None
     notes = [
-        f"Held-out episodes of {evaluation.environment_id}, whose seeds no training "
-        f"uses; answers {_how(evaluation)}. Second lines: 95{THIN}% intervals, "
-        "Wilson for success, bootstrap for the return. Whiskers are the intervals, the upright "
-        "line is the ceiling."
+        f"Held-out episodes of {evaluation.environment_id}: no training uses their seeds. "
+        f"Decoding: {_how(evaluation)}. Second lines: 95{THIN}% intervals, Wilson for success, "
+        "bootstrap for the return. Whiskers are the intervals, the upright line is the ceiling."
     ]
     start = run.start
     if start is not None and _how(start.evaluation) != _how(evaluation):
-        notes.append(f"{start.algorithm.upper()}: answers {_how(start.evaluation)}.")
+        notes.append(f"Decoding of {start.algorithm.upper()}: {_how(start.evaluation)}.")
     lost = sum(agent.row.failures or 0 for agent in agents(run))
     if lost:
         episodes = counted(lost, "episode was", "episodes were")
-        notes.append(f"{episodes} lost to crashes or timeouts of the world and not counted.")
+        notes.append(f"{episodes} lost to crashes or timeouts of the environment and not counted.")
     if _is_behind(run):
         notes.append(
             f"The run has gone on to step {run.last_step} since {evaluation.checkpoint} "
@@ -142,10 +133,10 @@ def _footnote(run: RunRecord) -> str:
 
 
 def _how(evaluation: Evaluation) -> str:
-    """How the answers came about."""
-    held = ", actions held to those that are open" if evaluation.holds_actions else ""
+    """How completions were decoded."""
+    held = ", constrained to admissible actions" if evaluation.holds_actions else ""
     if evaluation.is_greedy:
-        return f"the most likely token each time (greedy){held}"
+        return f"greedy{held}"
     return f"sampled at temperature {evaluation.temperature:g}{held}"
 
 
@@ -163,7 +154,7 @@ _COLUMNS = (
     ("All of a step", "steps whose claims about it are all true"),
     ("Inference", "claims that follow from it and are true"),
     ("Consistency", "steps that name the action their thought concludes"),
-    ("Strict format", "responses with exactly the fields asked for"),
+    ("Strict format", "completions with exactly the fields asked for"),
 )
 
 
@@ -176,21 +167,12 @@ def thoughts_table(rows: Sequence[tuple[str, EvaluationRow]]) -> str:
     with_any = [(title, row) for title, row in rows if row.thoughts.has_any]
     if not with_any:
         return ""
-    heads = "".join(
-        f'<th scope="col" title="{escape(meaning)}">{escape(title)}</th>'
-        for title, meaning in _COLUMNS
-    )
-    body = "".join(
-        f'<tr><th scope="row">{title}</th>{"".join(map(_cell, _rates(row)))}</tr>'
-        for title, row in with_any
-    )
+    body = [TableRow(title, [*map(_cell, _rates(row))]) for title, row in with_any]
     meanings = "; ".join(f"{title}: {meaning}" for title, meaning in _COLUMNS)
     return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="Table of thoughts">'
-        f'<table><thead><tr><th scope="col">Thoughts</th>{heads}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-        f'<p class="footnote">{escape(meanings)}. Second lines: 95 % intervals (Wilson), and how '
-        "many claims or steps were counted.</p>"
+        f"{table('Thoughts', 'Thoughts', [title for title, _ in _COLUMNS], body)}"
+        f'<p class="footnote">{escape(meanings)}. Second lines: 95\u202f% intervals (Wilson), and '
+        "how many claims or steps were counted.</p>"
     )
 
 
@@ -204,6 +186,6 @@ def _rates(row: EvaluationRow) -> tuple[Rate | None, ...]:
 
 def _cell(rate: Rate | None) -> str:
     if rate is None:
-        return f"<td>{MISSING}</td>"
+        return MISSING
     interval = f"{percent_interval(rate.interval)} of {count(rate.count)}"
-    return f"<td><b>{percent(rate.share)}</b><small>{interval}</small></td>"
+    return f"<b>{percent(rate.share)}</b><small>{interval}</small>"

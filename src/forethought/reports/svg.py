@@ -24,7 +24,9 @@ class Ink(StrEnum):
     RULE = "#0a0b02"
     SERIES_1 = "#0a0b03"
     SERIES_2 = "#0a0b04"
-    MARK = "#0a0b05"
+    SERIES_3 = "#0a0b05"
+    SERIES_4 = "#0a0b06"
+    MARK = "#0a0b07"
 
     @property
     def variable(self) -> str:

@@ -4,13 +4,25 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from forethought.reports.before_after import before_after_section, choose_pairs
 from forethought.reports.inputs import read_run
 from forethought.reports.page import render
 from forethought.reports.replay import shown_thoughts
-from forethought.reports.static_replay import claims_list
+from forethought.reports.replay_html import claims_list
 from forethought.types import Claim, ThoughtFacts, Trajectory
-from tests.unit.reports.builders import HOSTILE, SFT, Page, evaluation, lost, make_run, step, won
+from tests.unit.reports.builders import (
+    HOSTILE,
+    SFT,
+    Page,
+    episode,
+    evaluation,
+    lost,
+    make_run,
+    step,
+    won,
+)
 
 FACTS = ThoughtFacts(
     perceived=(Claim("current number", "4", "4"), Claim("target number", "1", "0")),
@@ -34,10 +46,39 @@ def test_what_was_lost_before_and_won_after_comes_first(tmp_path: Path) -> None:
     after = [won(1), won(2), lost(3)]
     assert [pair.number for pair in choose_pairs(before, after)] == [2, 1]
     page = Page(before_after_section(read_run(runs(tmp_path, before, after))))
-    assert [title.text for title in page.all("h3")] == ["Episode 2", "Episode 1"]
+    assert [title.text for title in page.all("h3")] == ["Episode 2"]
+    assert [title.text for title in page.all("summary")] == ["Episode 1"], "the other is folded"
     heads = [title.text for title in page.all("h4")]
     assert heads[0].startswith("SFT, before failure")
     assert heads[1].startswith("PPO, after success")
+
+
+def test_an_episode_with_a_middle_comes_before_one_of_a_single_step(tmp_path: Path) -> None:
+    at_once = episode(step(reward=1.0, last=True), seed=1, success=True)
+    assert [pair.number for pair in choose_pairs([lost(1), lost(2)], [at_once, won(2)])] == [2, 1]
+
+
+def test_steps_after_the_third_are_folded(tmp_path: Path) -> None:
+    long = episode(*(4 * [step()]), step(last=True), seed=1)
+    page = Page(before_after_section(read_run(runs(tmp_path, [long], [won(1)]))))
+    assert [title.text for title in page.all("summary")] == ["2 more steps"]
+    assert len(page.all("li")) == 5 + 2
+
+
+@pytest.mark.parametrize(
+    ("options", "is_shown"),
+    [
+        pytest.param(("expert=random_choice",), True, id="another expert, the same environment"),
+        pytest.param(("targets=far",), False, id="another environment"),
+    ],
+)
+def test_a_start_counts_where_its_environment_has_the_same_rules(
+    tmp_path: Path, options: tuple[str, ...], is_shown: bool
+) -> None:
+    sft = replace(SFT, environment=replace(SFT.environment, options=options))
+    make_run(tmp_path / "runs" / "sft", sft, judged=evaluation(0.5), held_out=[lost(1)])
+    run = make_run(tmp_path / "runs" / "ppo", judged=evaluation(0.9), held_out=[won(1)])
+    assert bool(before_after_section(read_run(run))) is is_shown
 
 
 def test_only_equal_seeds_are_compared(tmp_path: Path) -> None:

@@ -46,7 +46,8 @@ def test_a_page_of_charts_has_no_identifier_twice() -> None:
 
 
 def test_a_chart_takes_colors_and_font_from_the_page() -> None:
-    svg = chart(LINE, LINE._replace(label="other"), levels=(Level(1.0, "ceiling"),))
+    others = [LINE._replace(label=label) for label in ("other", "third", "fourth")]
+    svg = chart(LINE, *others, levels=(Level(1.0, "ceiling"),))
     for ink in Ink:
         assert f"var(--chart-{ink.name.lower().replace('_', '-')})" in svg
         assert ink.value not in svg
@@ -123,6 +124,21 @@ def test_two_curves_are_told_apart_by_line_and_name() -> None:
     svg = chart(LINE._replace(label="thoughts"), LINE._replace(label="action"))
     assert {"thoughts", "action"} <= set(words(svg))
     assert "stroke-dasharray" in svg
+
+
+def test_every_curve_of_a_chart_is_drawn() -> None:
+    """Four, each in a color and a line of its own."""
+    names = ["perception", "inference", "consistency", "strict format"]
+    svg = chart(*(LINE._replace(label=name) for name in names))
+    assert set(names) <= set(words(svg))
+    for number in range(1, 5):
+        assert f"stroke: var(--chart-series-{number})" in svg
+    assert len(set(re.findall(r"stroke-dasharray: [^;\"]+", svg))) == 3, "and one is solid"
+
+
+def test_more_curves_than_can_be_told_apart_are_refused() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        chart(*(LINE._replace(label=str(number)) for number in range(5)))
 
 
 def test_a_level_is_named() -> None:

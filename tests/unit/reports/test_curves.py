@@ -40,11 +40,11 @@ def test_only_what_was_logged_is_drawn(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", SFT, metrics=['{"loss": 2, "gradient_norm": 3, "odd": 1}'])
     page = page_of(run)
     assert titles(page) == [
-        "Losslast 2Cross-entropy of the imitated answers.",
-        "Gradient normlast 3Length of the gradient. Jumps foretell instability.",
+        "Losslast 2Cross-entropy of the expert's tokens.",
+        "Gradient normlast 3L2 norm of the gradient. Jumps precede instability.",
         "oddlast 1",
     ]
-    assert page.all("summary")[0].text == "All metrics 1 more"
+    assert page.all("summary")[0].text == "Other logged metrics 1"
     assert {"updates"} <= {text.text.strip() for text in page.all("text")}
 
 
@@ -126,9 +126,7 @@ def test_two_curves_of_a_chart_share_no_last_value(tmp_path: Path) -> None:
     [title] = titles(page)
     assert "last" not in title
     label = page.all("svg")[0].attributes["aria-label"]
-    assert label == (
-        "Log-probability of answers: thoughts from −4 to −4; action from −0.25 to −0.25"
-    )
+    assert label == ("Log-probability: thoughts from −4 to −4; action from −0.25 to −0.25")
 
 
 def test_how_long_curves_are_drawn_is_said(tmp_path: Path) -> None:

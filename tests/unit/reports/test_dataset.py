@@ -1,6 +1,8 @@
 """The page of a data set: self-contained, escaped, and with the numbers that were counted."""
 
+import json
 import re
+from itertools import islice
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,9 +13,10 @@ from forethought.data.description import describe
 from forethought.reports.dataset import render_dataset, write_dataset_page
 from forethought.reports.formatting import short
 from forethought.reports.histograms import bars, draw_histogram
-from forethought.rollouts.store import write_shard
+from forethought.rollouts.store import read_shards, write_shard
 from forethought.targets.reward_map import RewardMap, write_reward_map
 from tests.unit.data.builders import make_trajectory
+from tests.unit.reports.builders import Page
 
 
 @pytest.fixture
@@ -26,14 +29,14 @@ def page(tmp_path: Path) -> str:
         ],
     )
     write_reward_map(tmp_path, RewardMap(-5.0, 5.0))
-    return render_dataset(describe(tmp_path, gamma=1.0))
+    return render_dataset(describe(tmp_path, gamma=1.0), [*read_shards(tmp_path)])
 
 
 def test_the_page_needs_nothing_beside_itself(page: str) -> None:
     assert not re.search(r'(src|href)="(?!#)', page)
-    assert "<script" not in page
+    assert page.count("<script") == 2, "the episodes as data, and what replays them"
     assert "default-src 'none'" in page
-    assert "$" not in page.partition("</style>")[2]
+    assert "$" not in page.partition("</style>")[2].partition("<script")[0]
 
 
 def test_the_page_shows_what_was_counted(page: str) -> None:
@@ -43,11 +46,28 @@ def test_the_page_shows_what_was_counted(page: str) -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
 
 
+def test_episodes_of_the_data_set_are_replayed(page: str) -> None:
+    parsed = Page(page)
+    replay = json.loads(parsed.with_id("replay-data").text)
+    assert [episode["outcome"] for episode in replay["episodes"]] == ["success", "failure"]
+    assert replay["opening"] == 1
+    assert "All trajectories of the data set: 1 success and 1 failure; 2 are shown." in (
+        parsed.section("replay")
+    )
+
+
+def test_of_a_large_data_set_the_beginning_is_read(tmp_path: Path) -> None:
+    write_shard(tmp_path / "a.parquet", 3 * [make_trajectory(0.0, 1.0)])
+    description = describe(tmp_path, gamma=1.0)
+    page = Page(render_dataset(description, [*islice(read_shards(tmp_path), 2)]))
+    assert "The first 2 of 3 trajectories: " in page.section("replay")
+
+
 def test_equal_data_give_equal_bytes(tmp_path: Path) -> None:
     write_shard(tmp_path / "a.parquet", [make_trajectory(0.0, 1.0)])
     pages = []
     for name in ("one.html", "two.html"):
-        write_dataset_page(describe(tmp_path, gamma=1.0), tmp_path / name)
+        write_dataset_page(describe(tmp_path, gamma=1.0), read_shards(tmp_path), tmp_path / name)
         pages.append((tmp_path / name).read_bytes())
     assert pages[0] == pages[1]
 

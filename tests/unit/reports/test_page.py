@@ -78,7 +78,7 @@ def test_a_full_run_fills_every_section(page: Page) -> None:
     assert len(page.all("figure")) == 5
     assert "Where the time went" in page.section("curves")
     assert "Held-out episodes: 2 successes and 1 failure; 3 are shown." in page.section("replay")
-    assert "1 episode was lost to crashes or timeouts of the world." in page.section("replay")
+    assert "1 episode was lost to crashes or timeouts of the environment." in page.section("replay")
     assert "python 3.11" in page.section("setup")
     assert not page.all("p", "notice")[1:], "but the one for readers without JavaScript"
 
@@ -116,7 +116,7 @@ def test_a_run_of_ppo_before_its_evaluation(tmp_path: Path) -> None:
         pytest.param(
             [unfinished(), unfinished(), crashed()],
             "0 successes and 0 failures; 2 are shown. None of them is finished. "
-            "1 episode was lost to crashes or timeouts of the world.",
+            "1 episode was lost to crashes or timeouts of the environment.",
             2,
             id="none has ended",
         ),
@@ -124,7 +124,7 @@ def test_a_run_of_ppo_before_its_evaluation(tmp_path: Path) -> None:
         pytest.param(
             [crashed(), never_begun()],
             "0 successes and 0 failures; 0 are shown. "
-            "2 episodes were lost to crashes or timeouts of the world.",
+            "2 episodes were lost to crashes or timeouts of the environment.",
             0,
             id="the world always crashes",
         ),

@@ -10,7 +10,7 @@ import pytest
 from forethought.algorithms.dpo.config import DPOConfig
 from forethought.reports import write_report
 from forethought.reports.histograms import action_probability, odds_of
-from forethought.reports.preferences import MOST_PAIRS, names_its_action
+from forethought.reports.preferences import MOST_PAIRS, marked_difference, names_its_action
 from forethought.runs.pairs import AnswerPlace, PairPlace, write_pairs
 from forethought.types import Span, Step, Trajectory
 from tests.unit.reports.builders import HOSTILE, Page, episode, make_run, picture, step
@@ -31,8 +31,8 @@ def test_both_answers_with_their_scores(tmp_path: Path) -> None:
     section = shown.section("preferences")
     odds = f"{exp(sum(GOOD.completion.logprobs[slice(*GOOD.action.action_span)])):.2f}"
     assert "Iteration 4 found 1 pair; 1 shown." in section
-    assert f"Preferred: P 45.00, p(action | thoughts) {odds}, action go" in section
-    assert "Rejected: P −1.00" in section
+    assert f"chosen score 45.00, p(action | thoughts) {odds}" in section
+    assert "rejected score −1.00" in section
     assert "Where to?" in section
     assert '"I stay"' in section
     assert len([e for e in shown.all("img") if e.attributes["alt"] == "What the model saw"]) == 1
@@ -41,8 +41,37 @@ def test_both_answers_with_their_scores(tmp_path: Path) -> None:
 def test_responses_to_unequal_prompts_have_each_their_own(tmp_path: Path) -> None:
     other = step('{"thoughts": "I stay", "action": "go"}', message="And there?", last=True)
     section = page(tmp_path / "run", [episode(GOOD), episode(other)], [PAIR]).section("preferences")
-    places = [section.index(text) for text in ("Where to?", "Preferred", "And there?", "Rejected")]
+    places = [section.index(text) for text in ("Where to?", "chosen", "And there?", "rejected")]
     assert places == sorted(places)
+
+
+def test_a_pair_has_two_columns_with_their_difference_marked(tmp_path: Path) -> None:
+    good = replace(GOOD, prompt=BAD.prompt)
+    shown = page(tmp_path / "run", [episode(good), episode(BAD)], [PAIR])
+    [columns] = shown.all("div", "side-by-side")
+    assert [e.text.split()[0] for e in shown.all("article")[1:]] == ["chosen", "rejected"]
+    assert shown.section("preferences").count("Where to?") == 1, "asked once"
+    assert [mark.text for mark in shown.all("mark")] == ["go", "stay"]
+    assert GOOD.completion.text in columns.text
+    assert BAD.completion.text in columns.text
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "marked"),
+    [
+        pytest.param("a b", "a b", ("a b", "a b"), id="equal"),
+        pytest.param("go on", "go", ("go<mark> on</mark>", "go"), id="one is longer"),
+        pytest.param("<b", "&b", ("<mark>&lt;</mark>b", "<mark>&amp;</mark>b"), id="escaped"),
+        pytest.param("", "x", ("", "<mark>x</mark>"), id="one is empty"),
+        pytest.param(
+            "12 to 3", "12 to 4", ("12 to <mark>3</mark>", "12 to <mark>4</mark>"), id="n"
+        ),
+    ],
+)
+def test_words_that_one_text_alone_has_are_marked(
+    one: str, other: str, marked: tuple[str, str]
+) -> None:
+    assert marked_difference(one, other) == marked
 
 
 def test_at_most_so_many_spread_over_all(tmp_path: Path) -> None:
@@ -50,13 +79,13 @@ def test_at_most_so_many_spread_over_all(tmp_path: Path) -> None:
     section = page(tmp_path / "run", [episode(GOOD), episode(BAD)], pairs).section("preferences")
     assert f"found 80 pairs; {MOST_PAIRS} shown." in section
     for n in range(0, 80, 80 // MOST_PAIRS):
-        assert f"Preferred: P {n}.00" in section
+        assert f"chosen score {n}.00" in section
 
 
 def test_no_pairs_are_said_to_be_none(tmp_path: Path) -> None:
     section = page(tmp_path / "run", [episode(GOOD)], []).section("preferences")
     assert "The last iteration found no pairs." in section
-    assert "Certainty of actions" in section
+    assert "p(action | thoughts)" in section
 
 
 def test_a_run_that_compares_nothing_has_no_such_section(tmp_path: Path) -> None:

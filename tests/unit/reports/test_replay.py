@@ -12,8 +12,8 @@ import pytest
 
 from forethought.reports.images import ImageTable
 from forethought.reports.replay import Replay, make_replay
+from forethought.reports.replay_html import static_replay
 from forethought.reports.selection import select_episodes
-from forethought.reports.static_replay import static_replay
 from forethought.types import FinishReason, Image, Message, Metric, Prompt, Trajectory
 from forethought.visible import visible
 from tests.unit.reports.builders import (
@@ -30,7 +30,7 @@ from tests.unit.reports.builders import (
 
 
 def replay_of(*trajectories: Trajectory) -> Replay:
-    return make_replay(select_episodes(trajectories).episodes)
+    return make_replay(select_episodes(trajectories))
 
 
 def pixels(address: str) -> Image:
@@ -89,9 +89,9 @@ def test_texts_and_pictures_that_repeat_are_held_once() -> None:
         episode(step(image=same.copy()), step(image=picture(10, size=4), message="And now?")),
     )
     assert replay.texts == ("Where to?", "And now?")
-    assert [picture.width for picture in replay.pictures] == [8, 8, 4]
+    assert [picture.width for picture in replay.images] == [8, 8, 4]
     turns = [step.prompt[0] for episode in replay.episodes for step in episode.steps]
-    assert [(turn.text, turn.picture) for turn in turns] == [(0, 0), (0, 1), (0, 0), (1, 2)]
+    assert [(turn.text, turn.image) for turn in turns] == [(0, 0), (0, 1), (0, 0), (1, 2)]
 
 
 def test_a_position_of_chess_is_drawn_for_people() -> None:
@@ -116,7 +116,7 @@ def test_a_drawing_is_shown_pixel_by_pixel() -> None:
     drawing[40:90, 60:200] = (180, 20, 30)
     table = ImageTable()
     table.number(drawing)
-    [shown] = table.pictures
+    [shown] = table.images
     assert shown.address.startswith("data:image/png;base64,")
     assert np.array_equal(pixels(shown.address), drawing)
 
@@ -128,7 +128,7 @@ def test_a_photograph_is_shown_at_a_fraction_of_its_size() -> None:
     photograph = shades.clip(0, 255).astype(np.uint8)
     table = ImageTable()
     table.number(photograph)
-    [shown] = table.pictures
+    [shown] = table.images
     assert shown.address.startswith("data:image/jpeg;base64,")
     assert len(shown.address) < 60_000
     assert np.abs(pixels(shown.address).astype(int) - photograph).mean() < 5
@@ -155,7 +155,7 @@ def test_hostile_text_reaches_the_script_as_it_was_written() -> None:
     [shown] = content["episodes"]
     assert content["texts"] == [HOSTILE]
     assert shown["task_type"] == HOSTILE
-    assert shown["measures"] == [[HOSTILE, 1.0]]
+    assert shown["metrics"] == [[HOSTILE, 1.0]]
     [only] = shown["steps"]
     assert only["state_key"] == only["action"] == HOSTILE
     assert "".join(token[0] for token in only["tokens"]) == HOSTILE
@@ -164,7 +164,7 @@ def test_hostile_text_reaches_the_script_as_it_was_written() -> None:
 # Without JavaScript
 
 
-def test_the_first_episode_is_readable_without_a_script() -> None:
+def test_the_opening_episode_is_readable_without_a_script() -> None:
     odd = replace(lost(), first_step=4)
     page = Page(static_replay(replay_of(odd, won())))
     assert page.all("h3")[0].text == "Episode 1: failure, return −1.00"
@@ -172,17 +172,17 @@ def test_the_first_episode_is_readable_without_a_script() -> None:
     assert [item.attributes["value"] for item in items] == ["5", "6"]
     assert "Where to?" in items[0].text
     assert '{"thoughts": "up", "action": "go"}' in items[0].text
-    assert "Invalid answer:" in items[0].text
-    assert "Reward −1.00, return so far −1.00, critic's value –." in items[0].text
+    assert "Invalid response:" in items[0].text
+    assert "Reward −1.00, return so far −1.00, value (critic) –." in items[0].text
     assert "Action: go" in items[1].text
 
 
-def test_what_became_of_an_answer_is_told() -> None:
+def test_what_was_executed_is_told() -> None:
     drawn = replace(step(), action=replace(step().action, is_valid=False, was_randomized=True))
     silent = replace(step(""), action=replace(step("", is_valid=False).action, action=""))
     page = Page(static_replay(replay_of(episode(drawn, silent))))
     told = [element.text for element in page.all("p", "executed")]
-    assert told == ["Invalid answer; action drawn at random: go", "Invalid answer: no action"]
+    assert told == ["Invalid response; action drawn at random: go", "Invalid response: no action"]
 
 
 def test_small_pictures_keep_their_pixels_square() -> None:

@@ -41,10 +41,10 @@ def test_rows_go_from_chance_to_the_best_possible(run: Path) -> None:
     page = page_of(run)
     heads = [row[0] for row in cells(page)]
     assert heads == [
-        "Randomchance",
+        "Randomuniform over actions",
         "SFTwhere this run began",
         "PPOthis policy, step_4",
-        "Expertthe world's own",
+        "Expertthe environment's own",
         "Ceilingbest possible",
     ]
     [marked] = page.all("tr", "this-run")
@@ -79,9 +79,12 @@ def test_a_run_from_nothing_has_no_row_before_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("judged", "sentence"),
     [
-        (evaluation(0.5), "answers the most likely token each time (greedy)."),
-        (evaluation(0.5, temperature=0.2), "answers sampled at temperature 0.2."),
-        (evaluation(0.5, failures=1), "1 episode was lost to crashes or timeouts of the world"),
+        (evaluation(0.5), "Decoding: greedy."),
+        (evaluation(0.5, temperature=0.2), "Decoding: sampled at temperature 0.2."),
+        (
+            evaluation(0.5, failures=1),
+            "1 episode was lost to crashes or timeouts of the env",
+        ),
         (evaluation(0.5, failures=12), "12 episodes were lost to crashes or timeouts"),
         (
             evaluation(0.5, checkpoint="step_2"),
@@ -100,14 +103,14 @@ def test_the_footnote_says_nothing_that_is_not_so(run: Path) -> None:
     [footnote] = page_of(run).all("p", "footnote")
     assert "lost to" not in footnote.text
     assert "has gone on" not in footnote.text
-    assert "SFT:" not in footnote.text
+    assert "Decoding of" not in footnote.text
 
 
 def test_a_start_that_was_judged_otherwise_is_no_equal(tmp_path: Path) -> None:
     make_run(tmp_path / "runs" / "sft", SFT, judged=evaluation(0.5, temperature=0.7))
     run = make_run(tmp_path / "runs" / "ppo", PPO, judged=evaluation(0.9))
     [footnote] = page_of(run).all("p", "footnote")
-    assert "SFT: answers sampled at temperature 0.7." in footnote.text
+    assert "Decoding of SFT: sampled at temperature 0.7." in footnote.text
 
 
 def test_a_run_that_was_not_judged_says_how_to(tmp_path: Path) -> None:
@@ -126,6 +129,15 @@ def test_a_measure_may_have_any_name(tmp_path: Path) -> None:
     assert not page.all("img")
     assert not page.all("script")
     assert "<img>" in [element.text for element in page.all("th")]
+
+
+def test_a_card_of_a_phone_names_every_line(run: Path) -> None:
+    page = page_of(run)
+    assert {e.attributes["data-column"] for e in page.all("td")} == {
+        *("Success", "Return", "Invalid", "Steps / episode", "Tokens / step", "progress"),
+        "Episodes",
+    }
+    assert all(e.text == "–" for e in page.all("td", "missing"))
 
 
 def test_a_bar_by_hand() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from forethought.reports.selection import select_episodes
-from tests.unit.reports.builders import crashed, lost, never_begun, unfinished, won
+from forethought.reports.selection import MOST_EPISODES, select_episodes
+from tests.unit.reports.builders import crashed, episode, lost, never_begun, step, unfinished, won
 
 
 def shown(kinds: str, most: int = 4) -> list[int]:
@@ -29,6 +29,33 @@ def shown(kinds: str, most: int = 4) -> list[int]:
 )
 def test_selected(kinds: str, numbers: list[int]) -> None:
     assert shown(kinds) == numbers
+
+
+@pytest.mark.parametrize(
+    ("lengths", "number", "rule"),
+    [
+        pytest.param([2, 9, -3, -8], 3, "opens on the first failure", id="first failure"),
+        pytest.param(
+            [2, 9, 4], 2, "No episode failed: the replay opens on the longest", id="longest"
+        ),
+        pytest.param(24 * [2] + [7], 25, "opens on the longest success", id="longest, at the end"),
+        pytest.param(24 * [2] + [-7], 25, "opens on the first failure", id="late failure"),
+    ],
+)
+def test_the_replay_opens_on_an_episode_worth_reading(
+    lengths: list[int], number: int, rule: str
+) -> None:
+    """Episodes of so many steps; failures have a minus sign."""
+    played = [episode(*((abs(n) - 1) * [step()]), step(last=True), success=n > 0) for n in lengths]
+    selection = select_episodes(played)
+    assert selection.episodes[selection.opening].number == number
+    assert rule in selection.opening_rule
+    assert len(selection.episodes) == min(len(lengths), MOST_EPISODES)
+
+
+def test_where_no_episode_is_finished_there_is_no_rule() -> None:
+    selection = select_episodes([crashed(), unfinished(), unfinished()])
+    assert (selection.opening, selection.opening_rule) == (0, "")
 
 
 def test_an_odd_number_gives_failures_the_place_left_over() -> None:

@@ -21,7 +21,11 @@ def test_durations_are_summed_over_the_run(tmp_path: Path) -> None:
     [section] = page.all("div", "timing")
     assert "3 min 20 s in all" in section.text.replace("\u202f", " ")
     shown = [item.text.replace("\u202f", " ") for item in page.all("li")]
-    assert shown == ["playing 20 % 40.0 s", "updating weights 80 % 2 min 40 s", "own_s 0 % 0.5 s"]
+    assert shown == [
+        "collecting steps 20 % 40.0 s",
+        "updating weights 80 % 2 min 40 s",
+        "own_s 0 % 0.5 s",
+    ]
     widths = [e.attributes["style"] for e in page.all("i") if "style" in e.attributes]
     assert widths == ["flex-grow:0.1995", "flex-grow:0.7980", "flex-grow:0.0025"]
 

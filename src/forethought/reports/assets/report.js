@@ -1,4 +1,4 @@
-// Steps through the episodes of the report. What a model wrote reaches the page as text
+// Steps through the episodes of a page. What a model wrote reaches the page as text
 // only: nothing here builds HTML from strings.
 "use strict";
 (() => {
@@ -6,9 +6,14 @@
   if (!data) return;
   const byId = (id) => document.getElementById(id);
   const MARKS = { success: "✓", failure: "✕", unfinished: "…" };
-  const FAILURES = { no_action: "no action in the answer", unknown_action: "not an action of this world" };
-  const PARTS = { thought: "Thoughts", action: "Action", answer: "Answer" };
-  const state = { episode: 0, step: 0, filter: "all" };
+  const FAILURES = {
+    no_action: "no action in the response",
+    unknown_action: "not an action of this environment",
+    trailing_text: "text after the action",
+  };
+  const PARTS = { thought: "Thoughts", action: "Action", response: "Response" };
+  const PLAY_MS = 1200;
+  const state = { episode: 0, step: 0, filter: "all", timer: null };
 
   function element(tag, attributes = {}, ...children) {
     const made = document.createElement(tag);
@@ -119,9 +124,9 @@
   }
 
   function episodeFacts(episode) {
-    const measures = episode.measures.map(([name, value]) => `${name} ${number(value)}`);
+    const metrics = episode.metrics.map(([name, value]) => `${name} ${number(value)}`);
     const n = episode.steps.length;
-    const facts = [`return ${number(episode.total)}`, `${n} step${n === 1 ? "" : "s"}`, ...measures];
+    const facts = [`return ${number(episode.total)}`, `${n} step${n === 1 ? "" : "s"}`, ...metrics];
     if (episode.first_step > 0) facts.push(`begun earlier: shown from step ${episode.first_step + 1}`);
     return [...facts, `task ${episode.task_type}`, `seed ${episode.seed}`];
   }
@@ -130,7 +135,7 @@
     const kind = step.reward > 0 ? "positive" : step.reward < 0 ? "negative" : "";
     const invalid = step.is_valid ? "" : " invalid";
     const position = numberOf(data.episodes[state.episode], index);
-    const label = `Step ${position}, reward ${number(step.reward)}${step.is_valid ? "" : ", invalid answer"}`;
+    const label = `Step ${position}, reward ${number(step.reward)}${step.is_valid ? "" : ", invalid action"}`;
     return element(
       "button",
       { type: "button", class: kind + invalid, "aria-label": label, title: label, onclick: () => turnTo(state.episode, index) },
@@ -160,7 +165,7 @@
     byId("position").textContent = `Step ${numberOf(episode, state.step)} of ${numberOf(episode, episode.steps.length - 1)}.`;
     showPrompt(step);
     showFacts(step);
-    showAnswer(step);
+    showResponse(step);
     showClaims(step);
     showAction(step);
   }
@@ -171,16 +176,17 @@
   }
 
   function turnTo(episode, step) {
+    stop();
     if (episode === state.episode) go(step);
     else open(episode, step);
     remember();
   }
 
   function showPrompt(step) {
-    const pictures = step.prompt.filter(([, , picture]) => picture !== null);
+    const images = step.prompt.filter(([, , image]) => image !== null);
     const diagrams = step.diagram === null ? [] : [data.texts[step.diagram]];
-    byId("pictures").replaceChildren(
-      ...pictures.map(([, , picture]) => pictureElement(picture)),
+    byId("images").replaceChildren(
+      ...images.map(([, , image]) => imageElement(image)),
       ...diagrams.map((diagram) => element("pre", { class: "diagram" }, diagram)),
     );
     const several = step.prompt.length > 1;
@@ -196,9 +202,9 @@
     );
   }
 
-  // Small pictures grow by whole factors, so that every pixel stays a square.
-  function pictureElement(index) {
-    const [address, width] = data.pictures[index];
+  // Small images grow by whole factors, so that every pixel stays a square.
+  function imageElement(index) {
+    const [address, width] = data.images[index];
     const factor = Math.max(1, Math.floor(300 / width));
     return element("img", {
       src: address,
@@ -209,11 +215,11 @@
   }
 
   function showFacts(step) {
-    const end = step.terminated ? "terminated" : step.truncated ? "truncated" : "goes on";
+    const end = step.terminated ? "terminated" : step.truncated ? "truncated" : "continues";
     const facts = [
       ["Reward", signed(step.reward)],
       ["Return so far", number(step.return_so_far)],
-      ["Critic's value", number(step.value)],
+      ["Value (critic)", number(step.value)],
       ["Episode", end],
       ["State", step.state_key],
     ];
@@ -222,11 +228,11 @@
     );
   }
 
-  function showAnswer(step) {
+  function showResponse(step) {
     const n = step.tokens.length;
     const how = step.temperature === 0 ? "greedy, probabilities at temperature 1" : `temperature ${step.temperature}`;
     const cut = step.finish_reason === "length" ? ", cut at the length limit" : "";
-    byId("answer-facts").textContent = n ? `${n} tokens, ${how}${cut}` : "no tokens: scripted or empty";
+    byId("response-facts").textContent = n ? `${n} tokens, ${how}${cut}` : "no tokens: scripted or empty";
     byId("heat-legend").hidden = n === 0;
     byId("token-detail").hidden = n === 0;
     byId("token-detail").textContent = "Choose a token to see how probable it was.";
@@ -281,7 +287,7 @@
     );
   }
 
-  // Claims of the thoughts, each beside the truth where it is another.
+  // Claims in the thoughts, each beside the truth where it is another.
   function showClaims(step) {
     if (step.thoughts === null) {
       byId("claims").replaceChildren();
@@ -301,7 +307,7 @@
     const named = concluded.length ? concluded.join(" or ") : "nothing";
     said.push(line(`concludes: ${named}${consistent ? "" : ", does something else"}`, consistent));
     byId("claims").replaceChildren(
-      element("h4", {}, "Claims of the thoughts"),
+      element("h4", {}, "Claims in the thoughts"),
       element("ul", { class: "claims" }, ...said),
     );
   }
@@ -313,6 +319,31 @@
     if (!step.is_valid) shown.push(badge(`invalid: ${FAILURES[step.failure] || "unknown reason"}`));
     if (step.was_randomized) shown.push(badge("drawn at random instead"));
     byId("action").replaceChildren(...shown);
+  }
+
+  // Playing: one step after the other, from the beginning where the end was reached.
+
+  function play() {
+    if (state.timer !== null) return stop();
+    const last = data.episodes[state.episode].steps.length - 1;
+    if (state.step === last) go(0);
+    state.timer = setInterval(() => {
+      if (state.step < last) go(state.step + 1);
+      if (state.step === last) stop();
+    }, PLAY_MS);
+    showPlaying();
+  }
+
+  function stop() {
+    clearInterval(state.timer);
+    state.timer = null;
+    showPlaying();
+  }
+
+  function showPlaying() {
+    const playing = state.timer !== null;
+    byId("play").textContent = playing ? "❚❚" : "▶";
+    byId("play").setAttribute("aria-label", playing ? "Pause" : "Play the episode");
   }
 
   // Links: `#episode-15-step-3` opens the page there.
@@ -343,20 +374,22 @@
   }
 
   document.addEventListener("keydown", (event) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    const by = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
     if (!by || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const focused = document.activeElement;
-    if (focused.classList.contains("token")) moveToken(focused, by);
-    else if (focused === document.body || byId("replay").contains(focused)) turn(by);
+    const isInReplay = byId("replay").contains(focused);
+    if (focused.classList.contains("token") && Number.isFinite(by)) moveToken(focused, by);
+    else if (isInReplay || (focused === document.body && Number.isFinite(by))) turn(by);
     else return;
     event.preventDefault();
   });
 
   byId("previous").addEventListener("click", () => turn(-1));
   byId("next").addEventListener("click", () => turn(1));
+  byId("play").addEventListener("click", play);
   window.addEventListener("hashchange", openLink);
   showFilters();
   showList();
   byId("replay-app").hidden = false;
-  if (!openLink()) open(0);
+  if (!openLink()) open(data.opening);
 })();
