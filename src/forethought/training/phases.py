@@ -87,7 +87,7 @@ def run_phases(
         )
         if updater.steps == 0 and stage.first > 0:
             run.save(models, updater, step=stage.first)
-        while updater.steps < stage.updates:
+        while updater.steps < stage.updates and not run.is_stopped:
             started = perf_counter()
             batch = choose(episodes, stage, updater.steps, config)
             measures = phases.update(batch, stage.phase, updater)
@@ -97,9 +97,12 @@ def run_phases(
             run.record(step, measures, speed)
             bar.update()
             bar.set_postfix(loss=f"{measures[0].value:.4f}", refresh=False)
-            is_due = step % config.checkpoint_every == 0 and updater.steps < stage.updates
-            if is_due or step == total:
+            is_due = run.is_stopped or step % config.checkpoint_every == 0
+            # A phase's last checkpoint is the first of the next one.
+            if (is_due and updater.steps < stage.updates) or step == total:
                 run.save(models, updater, step=step)
+        if run.is_stopped and updater.steps < stage.updates:
+            break
     bar.close()
 
 

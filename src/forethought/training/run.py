@@ -2,8 +2,9 @@
 
 import os
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -46,6 +47,12 @@ from forethought.types import Metric, Trajectory
 
 T = TypeVar("T")
 Existing = Literal["refuse", "resume", "overwrite"]
+OnIteration = Callable[[RunFolder, Mapping[str, float]], bool | None]
+"""Called after every iteration, or every update where an algorithm has no iterations, with the run
+folder and the numbers that `metrics.jsonl` gets, `step` first. True stops the run after this
+iteration, with a checkpoint from which it can be resumed."""
+
+_on_iteration: ContextVar[OnIteration | None] = ContextVar("on_iteration", default=None)
 _SUPPORTED = (DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU)
 _UNSUPPORTED = ("FSDP", "DEEPSPEED", "MEGATRON_LM")
 
@@ -62,6 +69,9 @@ class Run:
     """Of the first process."""
     recomputes: bool = False
     """Whether the backward pass does parts of the forward pass again."""
+    on_iteration: OnIteration | None = None
+    is_stopped: bool = False
+    """Whether the callback has asked to stop: the loop writes a checkpoint and ends."""
 
     @property
     def process(self) -> int:
@@ -89,10 +99,17 @@ class Run:
         return autocast(self.accelerator, recomputes=self.recomputes)
 
     def record(self, step: int, metrics: Sequence[Metric], timings: Sequence[Metric] = ()) -> None:
-        """Appends to the log: what was computed, and, apart, what a clock measured."""
+        """Appends to the log: what was computed, and, apart, what a clock measured. Then asks the
+        callback whether to go on: that of the first process decides for all."""
         if self.log is not None:
             self.log.log(step, metrics)
             self.log.log_timing(step, timings)
+        if self.on_iteration is not None:
+            wants_to_stop = False
+            if self.accelerator.is_main_process:
+                row = {"step": float(step), **dict(metrics)}
+                wants_to_stop = bool(self.on_iteration(self.folder, row))
+            self.is_stopped = self.gather([wants_to_stop])[0]
 
     def save(
         self,
@@ -253,7 +270,17 @@ def open_run(config: AnyConfig, existing: Existing) -> Generator[Run]:
                 else MetricsLog.create(folder)
             )
         recomputes = config.compute.gradient_checkpointing
-        yield Run(folder, accelerator, checkpoint, log, recomputes)
+        yield Run(folder, accelerator, checkpoint, log, recomputes, _on_iteration.get())
+
+
+@contextmanager
+def calling(on_iteration: OnIteration | None) -> Generator[None]:
+    """Runs that are opened in this block call this after every iteration."""
+    token = _on_iteration.set(on_iteration)
+    try:
+        yield
+    finally:
+        _on_iteration.reset(token)
 
 
 def _refuse_to_delete_inputs(config: AnyConfig) -> None:

@@ -117,9 +117,11 @@ def train_cnn(config: CNNConfig, *, existing: Existing = "refuse") -> Path:
                 run.record(iteration + 1, measures, watch.laps)
                 run.keep(collected.trajectories, iteration + 1)
                 bar.set_postfix(success=f"{measures[1].value:.2f}", refresh=False)
-                is_last = iteration + 1 == config.iterations
+                is_last = run.is_stopped or iteration + 1 == config.iterations
                 if is_last or (iteration + 1) % config.checkpoint_every == 0:
                     run.save(policy, updater, step=iteration + 1, cursors=collector.cursors())
+                if run.is_stopped:
+                    break
         bar.close()
         return run.folder.path
 

@@ -93,7 +93,7 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
         bar.update(played if stored is None else iteration)
         with world.runner(slots if stored is None else 1, config.environment.workers) as runner:
             collectors = make_collectors(config, policy, world, runner, run, partial(advance, bar))
-            while config.goes_on(iteration, played):
+            while config.goes_on(iteration, played) and not run.is_stopped:
                 watch = Stopwatch()
                 gathered = act(collectors, stored, learner, iteration)
                 watch.lap("collect_s")
@@ -115,7 +115,7 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
                 iteration, played = iteration + 1, played + gathered.steps
                 if config.refresh_every and iteration % config.refresh_every == 0:
                     reference.refresh()
-                is_last = not config.goes_on(iteration, played)
+                is_last = run.is_stopped or not config.goes_on(iteration, played)
                 if is_last or iteration % config.checkpoint_every == 0:
                     run.save(
                         policy,

@@ -58,7 +58,7 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
             collector = make_collector(learner, world, runner, on_step=partial(advance, bar))
             iteration = run.steps_done
             played = run.progress.environment_steps if run.progress else 0
-            while config.goes_on(played):
+            while config.goes_on(played) and not run.is_stopped:
                 watch = Stopwatch()
                 collected = collect(collector, config, run)
                 watch.lap("collect_s")
@@ -83,7 +83,8 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                 run.record(iteration, measures, watch.laps)
                 run.keep(collected.trajectories, iteration)
                 bar.set_postfix(success=f"{measures[1].value:.2f}", refresh=False)
-                if not config.goes_on(played) or iteration % config.checkpoint_every == 0:
+                is_last = run.is_stopped or not config.goes_on(played)
+                if is_last or iteration % config.checkpoint_every == 0:
                     run.save(
                         policy,
                         updater,

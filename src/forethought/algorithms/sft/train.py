@@ -43,7 +43,7 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
         updater = run.make_updater(policy, config.optimizer, total_steps=total)
         bar = run.bar("sft", total)
         bar.update(updater.steps)
-        while updater.steps < total:
+        while updater.steps < total and not run.is_stopped:
             started = perf_counter()
             chosen = shuffled_batch(
                 seeds=[config.seed],
@@ -65,7 +65,8 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
             run.record(updater.steps, measures, speed)
             bar.update()
             bar.set_postfix(loss=f"{measures[0].value:.4f}", refresh=False)
-            if updater.steps % config.checkpoint_every == 0 or updater.steps == total:
+            is_last = run.is_stopped or updater.steps == total
+            if is_last or updater.steps % config.checkpoint_every == 0:
                 run.save(policy, updater, step=updater.steps)
         bar.close()
         return run.folder.path
