@@ -28,7 +28,7 @@ from forethought.training.run import calling
 from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 
 FOUR = RolloutConfig(
-    slots=4, steps_per_iteration=4, temperature=1.0, max_new_tokens=8, on_invalid="penalise"
+    slots=4, steps_per_iteration=4, temperature=1.0, max_new_tokens=8, on_invalid="penalize"
 )
 Train = Callable[..., Path]
 
@@ -49,7 +49,7 @@ def config(request: pytest.FixtureRequest, offline: dict[str, Any]) -> Any:
         # Two updates of each phase: a stop after two is one between phases.
         "archer": lambda: ArcherConfig(
             checkpoint_every=100,
-            behaviour_epochs=0.2,
+            behavior_epochs=0.2,
             critic_epochs=0.2,
             actor_epochs=0.2,
             **offline,
