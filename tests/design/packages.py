@@ -18,7 +18,7 @@ PACKAGES: dict[str, set[str]] = {
     "configs": {"errors"},
     "algorithm_configs": {"configs"},
     "config_file": {"errors", "configs", "algorithm_configs"},
-    "environments": {"types", "errors", "value_checks", "cache"},
+    "environments": {"types", "errors", "value_checks", "cache", "configs"},
     "losses": set(),
     "targets": {"types", "errors", "losses"},
     "prompts": {"types", "configs", "environments"},

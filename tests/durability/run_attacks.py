@@ -24,6 +24,7 @@ from forethought.environments.vector import InProcessRunner, Runner, SubprocessR
 from forethought.errors import CheckpointError, ForethoughtError, StorageError
 from forethought.evaluation.results import Evaluation
 from forethought.prompts.choice import make_prompter
+from forethought.prompts.plain import PlainPrompter
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split
@@ -116,7 +117,7 @@ def _played(runner: Runner, on_step: Callable[[], object]) -> list[Trajectory]:
         environment_id="NumberLine",
         runner=runner,
         policy=Dice({action: 1 / len(actions) for action in actions}),
-        prompter=make_prompter("NumberLine", actions, answer_format="action_only", wording="short"),
+        prompter=make_prompter(make_environment("NumberLine"), answer_format="action_only"),
         settings=AnswerSettings(8, 1.0, "penalize"),
         split=Split.TRAINING,
         run_seed=0,
@@ -136,9 +137,7 @@ def hostile_values(episodes: int) -> Found:
     """Every value and deed of `HostileWorld`, in every second episode, in this process."""
     troubles = (*HOSTILE, "exit", "interrupt", "hang")
     failures = 0
-    prompter = make_prompter(
-        "Count", HostileWorld.actions, answer_format="action_only", wording="short"
-    )
+    prompter = PlainPrompter(HostileWorld.actions, "action_only")
     for trouble in troubles:
         played = play(
             "Count",

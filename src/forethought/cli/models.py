@@ -16,7 +16,7 @@ from forethought.configs.parts import TINY_MODELS, EnvironmentConfig, PromptConf
 from forethought.errors import ConfigError, UnknownNameError
 from forethought.generation.contract import Policy
 from forethought.rollouts.pictured import open_pictured_world
-from forethought.rollouts.world import World, memory_of, open_world
+from forethought.rollouts.world import World, open_world
 from forethought.runs.checkpoints import newest_checkpoint
 from forethought.runs.run_folder import RunFolder
 from forethought.runs.sources import MODEL_DIR, find_checkpoint
@@ -114,7 +114,8 @@ def open_player(
         seen = open_pictured_world(environment, default_image_size=agent.shape.height)
         agent.require_actions(seen.actions)
         return agent, seen.world
-    memory_of(environment, prompt)  # refuses at once what is no use once the model is loaded
+    if prompt.history == "memory":  # refuses at once what is no use once the model is loaded
+        open_world(environment, prompt, default_image_size=None)
     policy = load_acting(source.model, slots=slots)
     size = policy.preferred_image_size
     return policy, open_world(environment, prompt, default_image_size=size)

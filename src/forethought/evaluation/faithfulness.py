@@ -14,10 +14,10 @@ import numpy as np
 from forethought.configs.parts import require
 from forethought.environments.contract import Environment, expert_of
 from forethought.environments.slots import facts_in
+from forethought.environments.wording import Past
 from forethought.errors import ConfigError
 from forethought.evaluation.statistics import Rate
 from forethought.prompts.answers import ACTION_FIELD, END_OF_THINKING, write_answer
-from forethought.prompts.contract import Past
 from forethought.prompts.history import behind, with_history
 from forethought.rollouts.scripted import actions_to_try
 from forethought.rollouts.world import World

@@ -6,8 +6,8 @@ from hashlib import blake2b
 
 from forethought.configs.parts import AnswerForm, History
 from forethought.environments.contract import ResolveAction
+from forethought.environments.wording import Past, Prompter, Summarize
 from forethought.prompts.answers import parse_answer
-from forethought.prompts.contract import Memory, Past, Prompter
 from forethought.prompts.strict_format import response_fields
 from forethought.types import Completion, Message, Observation, ParsedAction
 
@@ -26,7 +26,7 @@ class HistoryPrompter:
     """How many `last_k` tells."""
     tells_invalid: bool = False
     """Whether a line says that the last answer ended in no action and that nothing happened."""
-    memory: Memory | None = None
+    memory: Summarize | None = None
     """The world's summary, for `memory`."""
     answer_form: AnswerForm = "strict"
     """How answers to these prompts are read (`parse_answer`)."""

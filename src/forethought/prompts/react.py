@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from forethought.environments.contract import ExpertAction
-from forethought.prompts.contract import Prompter
+from forethought.environments.wording import Prompter
 from forethought.types import Message, Observation
 
 INSTRUCTIONS = (

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from forethought.prompts.contract import Prompter, WithResponseFields
+from forethought.environments.wording import Prompter, WithResponseFields
 
 
 def response_fields(prompter: Prompter) -> tuple[str, ...]:

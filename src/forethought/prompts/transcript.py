@@ -9,9 +9,6 @@ from forethought.environments.transcript import Turn, read_transcript
 from forethought.prompts.answers import write_answer
 from forethought.types import Message, Observation
 
-WORLDS = ("Wordle", "TwentyQuestions")
-"""Their observations' text is a transcript (`environments/transcript.py`)."""
-
 
 @dataclass(frozen=True)
 class TranscriptPrompter:

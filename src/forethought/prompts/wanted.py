@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from forethought.prompts.contract import Prompter
+from forethought.environments.wording import Prompter
 from forethought.prompts.strict_format import response_fields
 from forethought.types import Message, Observation
 

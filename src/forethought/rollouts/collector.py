@@ -11,9 +11,9 @@ from typing import Literal
 
 from forethought.environments.contract import Transition
 from forethought.environments.vector import Act, Failed, Replay, Reply, Reset, Runner
+from forethought.environments.wording import Prompter
 from forethought.errors import EnvironmentUnusableError, PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult, Policy
-from forethought.prompts.contract import Prompter
 from forethought.prompts.history import behind, with_history
 from forethought.rollouts.records import given_up, played, taken_step
 from forethought.rollouts.seeding import Split, answer_seed, draw_action, episode_seed

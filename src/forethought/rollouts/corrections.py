@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from forethought.environments.contract import Environment
 from forethought.environments.slots import facts_in
+from forethought.environments.wording import Past, Prompter
 from forethought.errors import ConfigError
-from forethought.prompts.contract import Past, Prompter
 from forethought.prompts.history import behind, with_history
 from forethought.prompts.strict_format import asks_for_thoughts, strict_format
 from forethought.rollouts.scripted import Answer, written

@@ -21,9 +21,9 @@ from forethought.environments.contract import (
 )
 from forethought.environments.guard import TIMEOUT_S, Guard
 from forethought.environments.slots import Factory, Failed, facts_in, failed
+from forethought.environments.wording import Past, Prompter
 from forethought.errors import EnvironmentUnusableError
 from forethought.prompts.answers import write_answer
-from forethought.prompts.contract import Past, Prompter
 from forethought.prompts.history import HistoryPrompter, behind, with_history
 from forethought.prompts.strict_format import asks_for_thoughts, strict_format
 from forethought.rollouts.collector import MAX_FAILURES

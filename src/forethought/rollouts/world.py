@@ -17,9 +17,9 @@ from forethought.environments.contract import (
 )
 from forethought.environments.guard import TIMEOUT_S, one_look
 from forethought.environments.vector import InProcessRunner, Runner, SubprocessRunner
+from forethought.environments.wording import Prompter
 from forethought.errors import ConfigError, EnvironmentUnusableError
-from forethought.prompts.choice import find_memory, make_prompter
-from forethought.prompts.contract import Memory, Prompter
+from forethought.prompts.choice import find_summary, make_prompter
 from forethought.prompts.history import HistoryPrompter
 from forethought.prompts.wanted import WantedPrompter
 from forethought.types import Observation
@@ -93,7 +93,6 @@ def open_world(
     Raises:
         ForethoughtError: unknown world, option or value, or a package to install.
     """
-    memory = memory_of(config, prompt)
     is_own_class = ":" in config.id
     name = _name_of(config)
     options = _options_of(config)
@@ -106,9 +105,7 @@ def open_world(
     with one_look(name):
         sample = factory()
     try:
-        wording = make_prompter(
-            name, sample.actions, answer_format=prompt.format, wording=prompt.wording
-        )
+        wording = make_prompter(sample, answer_format=prompt.format, wording=prompt.wording)
         if prompt.return_levels:
             level = prompt.return_level or prompt.return_levels
             wording = WantedPrompter(wording, level, prompt.return_levels)
@@ -117,7 +114,7 @@ def open_world(
             history=prompt.history,
             steps=prompt.history_steps,
             tells_invalid=prompt.tell_invalid,
-            memory=memory,
+            memory=find_summary(name, sample) if prompt.history == "memory" else None,
             answer_form=prompt.answer_form,
             resolve_action=(
                 sample.resolve_action if isinstance(sample, WithActionResolution) else None
@@ -144,17 +141,6 @@ def require_known(config: EnvironmentConfig) -> None:
         UnknownNameError: no environment of this name; the message names the nearest.
     """
     _name_of(config)
-
-
-def memory_of(config: EnvironmentConfig, prompt: PromptConfig) -> Memory | None:
-    """The world's summary of an episode, if prompts are to tell it. Builds nothing.
-
-    Raises:
-        ForethoughtError: the world has none, or none with these options; an unknown world.
-    """
-    if prompt.history != "memory":
-        return None
-    return find_memory(_name_of(config), _options_of(config).items())
 
 
 def _name_of(config: EnvironmentConfig) -> str:

@@ -15,8 +15,8 @@ def test_a_memory_of_pictures_is_refused_before_the_model_is_loaded(type_: Type)
     )
     assert outcome.code == 2
     assert outcome.lines == [
-        "error: prompt.history is 'memory' — expected none or last_k with view=picture, which has "
-        "no text to sum up; view=both has"
+        "error: prompt.history is 'memory' — expected none or last_k where only images are shown, "
+        "which leave no text to sum up"
     ]
 
 

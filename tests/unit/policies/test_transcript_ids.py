@@ -26,7 +26,7 @@ def encoder() -> Encoder:
 def test_a_prompt_begins_with_the_last_one_and_its_answer(name: str, encoder: Encoder) -> None:
     world = make_environment(name)
     assert isinstance(world, WithDataPolicy)
-    prompter = make_prompter(name, world.actions, answer_format="action_only")
+    prompter = make_prompter(world, answer_format="action_only")
     for seed in range(5):
         observation = world.reset(seed)
         player = world.data_policy(0.5, np.random.default_rng(seed))
@@ -47,7 +47,7 @@ def test_a_prompt_begins_with_the_last_one_and_its_answer(name: str, encoder: En
 @pytest.mark.parametrize("name", WORLDS)
 def test_any_answer_comes_back_as_it_was_given(name: str, odd: str, encoder: Encoder) -> None:
     world = make_environment(name)
-    prompter = make_prompter(name, world.actions, answer_format="action_only")
+    prompter = make_prompter(world, answer_format="action_only")
     first = encoder.encode(prompter.messages(world.reset(0))).token_ids
     world.step(odd)
     answer = encoder.tokenize_answer(write_answer(ExpertAction(odd, ()), "action_only"))
@@ -61,7 +61,7 @@ def test_the_roles_alternate(name: str) -> None:
     world.reset(0)
     for action in ("a", "b"):
         world.step(action)
-    messages = make_prompter(name, world.actions).messages(world.observation())
+    messages = make_prompter(world).messages(world.observation())
     assert [message.role for message in messages] == ["user", "assistant"] * 2 + ["user"]
     told = [line for message in messages[1:] for line in message.text.split("\n")]
     text = world.observation().text or ""

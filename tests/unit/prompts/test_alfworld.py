@@ -4,10 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forethought.prompts.alfworld import ALFWorldPrompter
-from forethought.prompts.alfworld_commands import group_commands, join_names, split_names, ungroup
-from forethought.prompts.alfworld_memory import alfworld_memory
-from forethought.prompts.contract import Past
+from forethought.environments.alfworld.commands import (
+    group_commands,
+    join_names,
+    split_names,
+    ungroup,
+)
+from forethought.environments.alfworld.summary import alfworld_summary
+from forethought.environments.alfworld.wording import ALFWorldPrompter
+from forethought.environments.wording import Past
 from forethought.types import Observation
 
 INTRODUCTION = (
@@ -90,7 +95,7 @@ def test_memory() -> None:
         "You heat the mug 1 using the microwave 1.",
         *("go to drawer 1", "go to drawer 2", "go to shelf 1", "examine mug 1", "open microwave 1"),
     )
-    assert alfworld_memory(PAST, now).text == (
+    assert alfworld_summary(PAST, now).text == (
         "hold: mug 1, hot\n"
         "seen: mug 2 in drawer 1\n"
         "obs: You heat the mug 1 using the microwave 1\n"
@@ -106,7 +111,7 @@ def test_what_lies_where_the_goal_wants_it_is_placed() -> None:
     """Mug 1 was moved to the shelf; mug 2 lies in the drawer still."""
     moved = "move mug 1 to shelf 1"
     past = (*PAST, Past(seen("You heat the mug 1 using the microwave 1."), moved, True))
-    told = alfworld_memory(past, seen("You move the mug 1 to the shelf 1.")).text
+    told = alfworld_summary(past, seen("You move the mug 1 to the shelf 1.")).text
     assert told is not None
     assert told.splitlines()[:3] == [
         "hold: nothing",
@@ -116,7 +121,7 @@ def test_what_lies_where_the_goal_wants_it_is_placed() -> None:
 
 
 def test_the_memory_of_nothing() -> None:
-    text = alfworld_memory((), seen(INTRODUCTION, "go to drawer 1")).text
+    text = alfworld_summary((), seen(INTRODUCTION, "go to drawer 1")).text
     assert text == (
         "hold: nothing\nseen: nothing\nobs: the room\nalso: help, inventory, look\ngo new: drawer 1"
     )
@@ -124,7 +129,7 @@ def test_the_memory_of_nothing() -> None:
 
 def test_the_memory_leaves_the_rest_alone() -> None:
     before = seen(INTRODUCTION, "go to drawer 1")
-    after = alfworld_memory((), before)
+    after = alfworld_summary((), before)
     assert (after.goal, after.state_key, after.admissible_actions) == (
         before.goal,
         before.state_key,
@@ -156,7 +161,7 @@ def test_the_greeting_and_the_task_are_not_told_twice() -> None:
 
 
 def test_a_memory_lists_the_commands_once() -> None:
-    now = alfworld_memory((), seen(INTRODUCTION, "go to drawer 1"))
+    now = alfworld_summary((), seen(INTRODUCTION, "go to drawer 1"))
     for wording in ("short", "paper"):
         (message,) = ALFWorldPrompter("thoughts", wording).messages(now)
         assert message.text.count("drawer 1") == 1

@@ -2,14 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
 from forethought.configs.parts import PromptConfig
+from forethought.environments import make_environment
+from forethought.environments.alfworld.summary import alfworld_summary
+from forethought.environments.alfworld.world import ALFWorld
+from forethought.environments.wording import Past
 from forethought.errors import ConfigError
-from forethought.prompts.choice import find_memory
-from forethought.prompts.contract import Past
+from forethought.prompts.choice import find_summary
 from forethought.prompts.history import HistoryPrompter, behind, with_history
 from forethought.prompts.plain import PlainPrompter
 from forethought.types import Observation
@@ -111,14 +116,14 @@ def test_a_prompter_without_interest_in_the_past() -> None:
 
 
 def test_refused() -> None:
-    with pytest.raises(ConfigError, match=r"prompt.history is 'memory' — expected none or last_k"):
-        find_memory("NumberLine")
-    with pytest.raises(
-        ConfigError,
-        match=r"prompt.history is 'memory' — expected none or last_k with view=picture, which has "
-        "no text to sum up",
-    ):
-        find_memory("ALFWorld", {"view": "picture"}.items())
-    assert find_memory("ALFWorld", {"view": "both"}.items()) is find_memory("ALFWorld")
+    refusal = r"prompt.history is 'memory' — expected none or last_k for NumberLine"
+    with pytest.raises(ConfigError, match=refusal):
+        find_summary("NumberLine", make_environment("NumberLine"))
+    # `summarize` is a function of the options alone.
+    images, both = (cast(ALFWorld, SimpleNamespace(_view=view)) for view in ("picture", "both"))
+    getter = ALFWorld.summarize.fget
+    assert getter is not None
+    assert getter(images) is None
+    assert getter(both) is alfworld_summary
     with pytest.raises(ConfigError, match="history_steps is 0 — expected 1 to 100"):
         PromptConfig(history="last_k", history_steps=0)

@@ -51,12 +51,12 @@ def test_the_action_alone() -> None:
 def test_where_no_json_is_asked_for_there_is_no_answer() -> None:
     assert response_fields(BarePrompter()) == ()
     assert strict_format('{"action": "+"}', ()) is None
-    reasoning = ReActPrompter(make_prompter("Bandit", ("a", "b")))
+    reasoning = ReActPrompter(make_prompter(make_environment("Bandit", arms=2)))
     assert response_fields(HistoryPrompter(reasoning)) == ()
 
 
 def test_prompters_around_others_ask_for_what_those_ask_for() -> None:
-    inner = make_prompter("NumberLine", ("-", "+"))
+    inner = make_prompter(make_environment("NumberLine"))
     assert response_fields(HistoryPrompter(WantedPrompter(inner, 1, 2))) == NUMBER_LINE
 
 
@@ -76,8 +76,7 @@ def test_experts_keep_the_form_that_the_prompt_asks_for(
     environment = make_environment(name)
     environment.reset(0)
     prompter = make_prompter(
-        name,
-        environment.actions,
+        environment,
         answer_format=answer_format,
         wording=wording,  # type: ignore[arg-type]
     )

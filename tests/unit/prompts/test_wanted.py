@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
+from forethought.environments.wording import Past
 from forethought.errors import ConfigError
-from forethought.prompts.contract import Past
 from forethought.prompts.wanted import tell_levels
 from forethought.rollouts.world import open_world
 from forethought.types import Message

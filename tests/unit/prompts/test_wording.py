@@ -1,10 +1,16 @@
 """What the agent is told: the published wording, the short one, and the plain one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from forethought.prompts.choice import make_prompter
+from forethought.environments import make_environment
+from forethought.environments.cards.wording import CardsPrompter
+from forethought.environments.wording import Prompter
+from forethought.prompts.choice import find_summary, make_prompter
 from forethought.prompts.plain import PlainPrompter
+from forethought.prompts.transcript import TranscriptPrompter
 from forethought.types import Observation
 
 IMAGE = np.zeros((4, 4, 3), dtype=np.uint8)
@@ -16,7 +22,10 @@ def seen(text: str | None = None, admissible: tuple[str, ...] | None = None) -> 
 
 
 def told(world: str, actions: tuple[str, ...], observation: Observation, **choices: str) -> str:
-    prompter = make_prompter(world, actions, **choices)  # pyright: ignore[reportArgumentType]
+    settings = {"answer_format": "thoughts", "wording": "short", **choices}
+    prompter: Prompter = PlainPrompter(actions, "thoughts")
+    if world != "SomeWorld":
+        prompter = CardsPrompter(world, actions, **settings)  # pyright: ignore[reportArgumentType]
     (message,) = prompter.messages(observation)
     assert message.role == "user"
     assert message.image is observation.image
@@ -84,7 +93,33 @@ def test_plain_wording_lists_what_is_open_now() -> None:
 
 
 def test_open_text_gets_the_plain_wording_without_a_list() -> None:
-    prompter = make_prompter("NumberLine", None, answer_format="action_only")
-    assert isinstance(prompter, PlainPrompter)
+    prompter = PlainPrompter(None, "action_only")
     (message,) = prompter.messages(seen())
     assert message.text == 'Reach the target.\nAnswer as JSON: {"action"}'
+
+
+def test_an_environment_brings_its_own_wording() -> None:
+    assert isinstance(make_prompter(make_environment("EZPoints")), CardsPrompter)
+    assert isinstance(make_prompter(make_environment("Wordle")), TranscriptPrompter)
+    assert isinstance(make_prompter(make_environment("Bandit")), PlainPrompter)
+
+
+class Whisperer:
+    """An environment of somebody else's, with wording, summary and all."""
+
+    actions = ("hush",)
+
+    def prompter(self, answer_format: str, wording: str) -> Prompter:
+        return PlainPrompter((wording, answer_format), "thoughts")
+
+    @property
+    def summarize(self):  # type: ignore[no-untyped-def]
+        return lambda past, observation: replace(observation, text=f"{len(past)} steps ago")
+
+
+def test_so_does_one_of_somebody_elses() -> None:
+    own = Whisperer()
+    prompter = make_prompter(own, answer_format="action_only", wording="paper")  # type: ignore[arg-type]
+    assert "Actions: paper, action_only" in prompter.messages(seen())[0].text
+    summarize = find_summary("Whisperer", own)  # type: ignore[arg-type]
+    assert summarize((), seen()).text == "0 steps ago"

@@ -3,7 +3,7 @@
 import pytest
 
 from forethought.environments.vector import InProcessRunner
-from forethought.prompts.choice import make_prompter
+from forethought.prompts.plain import PlainPrompter
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split, episode_seed
 from tests.unit.environments.troublesome_world import TroublesomeWorld
@@ -16,9 +16,7 @@ def collector(
     *, slots: int = 6, first_slot: int = 0, group_size: int = 3, other: str = "add"
 ) -> Collector:
     """Some of six slots."""
-    prompter = make_prompter(
-        "Count", TroublesomeWorld.actions, answer_format="action_only", wording="short"
-    )
+    prompter = PlainPrompter(TroublesomeWorld.actions, "action_only")
     return Collector(
         environment_id="Count",
         runner=InProcessRunner(TroublesomeWorld, slots),

@@ -8,8 +8,8 @@ import pytest
 from forethought.environments.bandit import Bandit
 from forethought.environments.contract import ExpertAction, Transition
 from forethought.environments.slots import Factory
+from forethought.environments.wording import Prompter
 from forethought.errors import EnvironmentUnusableError
-from forethought.prompts.contract import Prompter
 from forethought.prompts.plain import PlainPrompter
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.types import EnvironmentFailure, Message, Observation, Trajectory

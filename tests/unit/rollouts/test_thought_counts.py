@@ -130,7 +130,7 @@ class Says:
 
 
 def collected(text: str, *, answer_format: str = "thoughts", workers: int = 0) -> list[Step]:
-    prompter = make_prompter("NumberLine", ("-", "+"), answer_format=answer_format)  # type: ignore[arg-type]
+    prompter = make_prompter(make_environment("NumberLine"), answer_format=answer_format)  # type: ignore[arg-type]
     runner: Runner = (
         SubprocessRunner(NUMBER_LINE, 2, workers=workers)
         if workers
@@ -166,7 +166,7 @@ def test_where_thoughts_were_not_asked_for_none_is_missed() -> None:
 
 def test_an_expert_who_corrects_has_thoughts_of_its_own() -> None:
     environment = NUMBER_LINE()
-    prompter = make_prompter("NumberLine", ("-", "+"))
+    prompter = make_prompter(make_environment("NumberLine"))
     [episode] = play("NumberLine", environment, prompter, expert_answer("thoughts"), [3])
     wrong = [
         dataclasses.replace(one, thought_facts=None, strict_format=False) for one in episode.steps

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from PIL import Image as Pillow
 
+from forethought.configs.parts import AnswerFormat
 from forethought.environments.alfworld.expert import advise
 from forethought.environments.alfworld.games import TRAJECTORY_FILE, find_games, read_game
 from forethought.environments.alfworld.generator import LIMIT_STEPS
@@ -23,11 +24,14 @@ from forethought.environments.alfworld.libraries import data_folder, import_alfw
 from forethought.environments.alfworld.notes import NOTHING_HAPPENS, Exchange, Notes
 from forethought.environments.alfworld.progress import CONDITIONS
 from forethought.environments.alfworld.rewards import Purse, Reward
+from forethought.environments.alfworld.summary import alfworld_summary
 from forethought.environments.alfworld.tasks import SPLITS, Split
 from forethought.environments.alfworld.thoughts import alfworld_facts
+from forethought.environments.alfworld.wording import ALFWorldPrompter
 from forethought.environments.contract import Ceiling, ExpertAction, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.options import is_whole_number, require_option
+from forethought.environments.wording import Prompter, Summarize, Wording
 from forethought.errors import MissingDependencyError
 from forethought.types import Image, Metric, Observation, ThoughtFacts
 
@@ -168,6 +172,13 @@ class ThorWorld:
         return alfworld_facts(
             response, goal=self._game.goal, notes=self._notes, commands=self._commands
         )
+
+    def prompter(self, answer_format: AnswerFormat, wording: Wording) -> Prompter:
+        return ALFWorldPrompter(answer_format, wording)
+
+    @property
+    def summarize(self) -> Summarize:
+        return alfworld_summary
 
     def success(self) -> bool:
         return self._won

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
+from forethought.configs.parts import AnswerFormat
 from forethought.environments.alfworld.engine import Engine
 from forethought.environments.alfworld.expert import advise
 from forethought.environments.alfworld.games import Game
@@ -24,11 +25,14 @@ from forethought.environments.alfworld.progress import (
 )
 from forethought.environments.alfworld.rewards import Purse, Reward
 from forethought.environments.alfworld.sources import GameSource, open_games
+from forethought.environments.alfworld.summary import alfworld_summary
 from forethought.environments.alfworld.tasks import SPLITS, Split
 from forethought.environments.alfworld.thoughts import alfworld_facts
+from forethought.environments.alfworld.wording import ALFWorldPrompter
 from forethought.environments.contract import Ceiling, ExpertAction, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.options import is_flag, is_whole_number, require_option
+from forethought.environments.wording import Prompter, Summarize, Wording
 from forethought.types import Image, Metric, Observation, ThoughtFacts
 
 SplitOption = Literal["by_seed", "train", "valid_seen", "valid_unseen"]
@@ -217,6 +221,13 @@ class ALFWorld:
             return next((command for command in admissible if command in text), None)
         command = text.strip()
         return command if command in admissible else None
+
+    def prompter(self, answer_format: AnswerFormat, wording: Wording) -> Prompter:
+        return ALFWorldPrompter(answer_format, wording)
+
+    @property
+    def summarize(self) -> Summarize | None:
+        return None if self._view == "picture" else alfworld_summary
 
     def success(self) -> bool:
         return self._engine.won

@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 
+from forethought.configs.parts import AnswerFormat
 from forethought.environments.cards.blackjack_picture import blackjack_picture
 from forethought.environments.cards.canvas import MAX_SIZE, MIN_SIZE
 from forethought.environments.cards.deck import ACE, KING, TEN, Card, draw_card
@@ -17,10 +18,12 @@ from forethought.environments.cards.dynamic_programming import (
     game_chances,
 )
 from forethought.environments.cards.thoughts import blackjack_facts
+from forethought.environments.cards.wording import CardsPrompter
 from forethought.environments.contract import Ceiling, DataPlayer, ExpertAction, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.experts import EXPERTS, ExpertName, random_choice
 from forethought.environments.options import is_flag, is_whole_number, require_option
+from forethought.environments.wording import Prompter, Wording
 from forethought.types import Image, Metric, Observation, ThoughtFacts
 
 ACTIONS = ("stand", "hit")
@@ -196,6 +199,9 @@ class Blackjack:
     def thought_facts(self, response: str) -> ThoughtFacts:
         cards, points, dealer = self._in_words()
         return blackjack_facts(response, cards=cards, points=points, dealer=dealer, actions=ACTIONS)
+
+    def prompter(self, answer_format: AnswerFormat, wording: Wording) -> Prompter:
+        return CardsPrompter("Blackjack", self.actions, answer_format, wording)
 
     def success(self) -> bool:
         return self._episode.total_reward > 0

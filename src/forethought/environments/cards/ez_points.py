@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 
+from forethought.configs.parts import AnswerFormat
 from forethought.environments.cards.canvas import MAX_SIZE, MIN_SIZE
 from forethought.environments.cards.deck import SUIT_NAMES, TEN, Card, draw_card
 from forethought.environments.cards.formula_game import (
@@ -14,9 +15,11 @@ from forethought.environments.cards.formula_game import (
 )
 from forethought.environments.cards.formula_picture import formula_picture
 from forethought.environments.cards.formula_thoughts import formula_facts
+from forethought.environments.cards.wording import CardsPrompter
 from forethought.environments.contract import Ceiling, ExpertAction, Transition
 from forethought.environments.experts import EXPERTS, ExpertName, random_choice
 from forethought.environments.options import is_whole_number, require_option
+from forethought.environments.wording import Prompter, Wording
 from forethought.types import Image, Metric, Observation, ThoughtFacts
 
 TARGET = 12
@@ -150,6 +153,9 @@ class EZPoints:
 
     def thought_facts(self, response: str) -> ThoughtFacts:
         return formula_facts(response, self._game)
+
+    def prompter(self, answer_format: AnswerFormat, wording: Wording) -> Prompter:
+        return CardsPrompter("EZPoints", self.actions, answer_format, wording)
 
     def success(self) -> bool:
         return self._game.episode.total_reward > 0

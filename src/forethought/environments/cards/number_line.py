@@ -6,13 +6,16 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from forethought.configs.parts import AnswerFormat
 from forethought.environments.cards.canvas import MAX_SIZE, MIN_SIZE
 from forethought.environments.cards.number_line_picture import number_line_picture
 from forethought.environments.cards.thoughts import number_line_facts
+from forethought.environments.cards.wording import CardsPrompter
 from forethought.environments.contract import Ceiling, ExpertAction, Transition
 from forethought.environments.episode import Episode
 from forethought.environments.experts import EXPERTS, ExpertName, random_choice
 from forethought.environments.options import is_whole_number, require_option
+from forethought.environments.wording import Prompter, Wording
 from forethought.types import Image, Metric, Observation, ThoughtFacts
 
 ACTIONS = ("-", "+")
@@ -213,6 +216,9 @@ class NumberLine:
         return number_line_facts(
             response, current=self._position.current, target=self._shown_target
         )
+
+    def prompter(self, answer_format: AnswerFormat, wording: Wording) -> Prompter:
+        return CardsPrompter("NumberLine", self.actions, answer_format, wording)
 
     def success(self) -> bool:
         return self._episode.total_reward > 0

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from forethought.configs.parts import AnswerFormat
 from forethought.environments.cards.canvas import MAX_SIZE, MIN_SIZE
 from forethought.environments.cards.deck import ACE, KING, TEN, draw_card
 from forethought.environments.cards.formula_game import (
@@ -19,8 +20,10 @@ from forethought.environments.cards.formula_game import (
 from forethought.environments.cards.formula_picture import formula_picture
 from forethought.environments.cards.formula_thoughts import formula_facts
 from forethought.environments.cards.solver import Cards, is_solvable
+from forethought.environments.cards.wording import CardsPrompter
 from forethought.environments.contract import Ceiling, ExpertAction, Transition
 from forethought.environments.options import is_flag, is_whole_number, require_option
+from forethought.environments.wording import Prompter, Wording
 from forethought.types import Image, Metric, Observation, ThoughtFacts
 
 TARGET = 24
@@ -208,6 +211,9 @@ class Points24:
 
     def thought_facts(self, response: str) -> ThoughtFacts:
         return formula_facts(response, self._game)
+
+    def prompter(self, answer_format: AnswerFormat, wording: Wording) -> Prompter:
+        return CardsPrompter("Points24", self.actions, answer_format, wording)
 
     def success(self) -> bool:
         return self._game.episode.total_reward > 0

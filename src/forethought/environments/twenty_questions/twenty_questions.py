@@ -87,6 +87,8 @@ class TwentyQuestions:
         v0: first version.
     """
 
+    is_transcript = True
+
     def __init__(
         self,
         wordings: Wordings = "sentences",

@@ -79,6 +79,8 @@ class Wordle:
         v0: first version.
     """
 
+    is_transcript = True
+
     def __init__(
         self,
         words: WordList = "small",

@@ -8,15 +8,13 @@ things' names are left out then.
 
 import re
 from dataclasses import dataclass
-from typing import Literal
 
 from forethought.configs.parts import AnswerFormat
+from forethought.environments.alfworld.commands import group_commands
+from forethought.environments.alfworld.summary import FIRST
 from forethought.environments.alfworld.tasks import static_receptacles
-from forethought.prompts.alfworld_commands import group_commands
-from forethought.prompts.alfworld_memory import FIRST
+from forethought.environments.wording import Wording
 from forethought.types import Message, Observation
-
-Wording = Literal["short", "paper"]
 
 _NAME = re.compile(r"([a-z]+) \d+")
 

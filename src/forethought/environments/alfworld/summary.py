@@ -15,9 +15,9 @@
 `placed` is such a thing where the goal wants it, in a receptacle that the goal names.
 The commands are all that are admissible, by verb; receptacles into which the agent has not
 looked come last (`examine new`, at the same point, and `go new`). It is the `Memory` of this
-world (`prompts/contract.py`): call it as
+world (`environments/wording.py`): call it as
 
-    alfworld_memory(past, observation)     # -> the observation with this text
+    alfworld_summary(past, observation)     # -> the observation with this text
 
 with the episode's steps so far, oldest first. A function of what was shown and done, and of
 nothing else.
@@ -28,14 +28,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from forethought.environments.alfworld.commands import group_commands
 from forethought.environments.alfworld.notes import (
     NOTHING_HAPPENS,
     Exchange,
     Notes,
     kind,
 )
-from forethought.prompts.alfworld_commands import group_commands
-from forethought.prompts.contract import Past
+from forethought.environments.wording import Past
 from forethought.types import Observation
 
 FIRST = "hold: "
@@ -45,7 +45,7 @@ _ARTICLE = re.compile(r"\ba ([a-z]+ \d+)")
 _ARRIVED = re.compile(r"^You arrive at [a-z]+ \d+\. ")
 
 
-def alfworld_memory(past: Sequence[Past], observation: Observation) -> Observation:
+def alfworld_summary(past: Sequence[Past], observation: Observation) -> Observation:
     """The present observation with the summary as its text."""
     notes = Notes.of(exchanges(past, observation))
     latest = observation.text or ""

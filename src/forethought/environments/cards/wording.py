@@ -5,12 +5,11 @@ same in a quarter of the tokens, which is what a model trained from scratch pays
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from forethought.configs.parts import AnswerFormat
+from forethought.environments.wording import Wording
 from forethought.types import Message, Observation
-
-Wording = Literal["short", "paper"]
 
 
 class _Text(NamedTuple):
@@ -126,5 +125,3 @@ _PAPER = {
         ),
     ),
 }
-
-GAMES = tuple(_PAPER)
