@@ -37,7 +37,7 @@ def episodes(world: World, noise: float, number: int) -> list[Trajectory]:
 
 
 def main() -> None:
-    prompt = PromptConfig(history="memory", tell_invalid=True)
+    prompt = PromptConfig(history="summary", invalid_action_feedback=True)
     world = open_world(EnvironmentConfig("ALFWorld"), prompt, default_image_size=None)
     for noise in NOISE:
         played = [t for number in range(EPISODES) for t in episodes(world, noise, number)]

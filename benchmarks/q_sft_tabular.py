@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from forethought.targets.tabular import (
-    Extraction,
-    Leftover,
+    PolicyExtraction,
+    ResidualMass,
     extracted_policy,
     likelihood_fixed_point,
     optimal_values,
@@ -25,7 +25,7 @@ from forethought.targets.tabular import (
 )
 
 BETAS = (1.0, 8.0, 32.0, 128.0, 1024.0, float("inf"))
-WAYS: tuple[tuple[Leftover, Extraction], ...] = (
+WAYS: tuple[tuple[ResidualMass, PolicyExtraction], ...] = (
     ("spread", "probability"),
     ("spread", "ratio"),
     ("dummy", "probability"),
@@ -38,8 +38,8 @@ ROUNDING = 1e-9
 class Extracted:
     """One way to act, at one β, over all MDPs of a size."""
 
-    leftover: str
-    extraction: str
+    residual_mass: str
+    policy_extraction: str
     beta: float
     gap_closed: float = 0.0
     """Mean share of the gap from behavior to optimum; negative: worse than behavior."""
@@ -72,17 +72,23 @@ def examine(*, mdps: int, states: int, actions: int, seed: int) -> Findings:
         best_SA = optimal_values(mdp)
         behavior = policy_value(mdp, mdp.behavior_SA)
         optimum = policy_value(mdp, np.eye(actions)[best_SA.argmax(1)])
-        for leftover in ("spread", "dummy"):
-            likelihood_SA = likelihood_fixed_point(mdp, leftover=leftover)
+        for residual_mass in ("spread", "dummy"):
+            likelihood_SA = likelihood_fixed_point(mdp, residual_mass=residual_mass)
             least_SA = best_SA * mdp.behavior_SA
             holds = (likelihood_SA >= least_SA - ROUNDING).all()
-            add(found.lower_bound, leftover, holds / mdps)
-            add(found.upper_bound, leftover, (likelihood_SA <= best_SA + ROUNDING).all() / mdps)
-            add(found.equality, leftover, np.allclose(likelihood_SA, least_SA, atol=1e-8) / mdps)
-            for (other, extraction, beta), row in rows.items():
-                if other == leftover:
+            add(found.lower_bound, residual_mass, holds / mdps)
+            add(
+                found.upper_bound, residual_mass, (likelihood_SA <= best_SA + ROUNDING).all() / mdps
+            )
+            add(
+                found.equality,
+                residual_mass,
+                np.allclose(likelihood_SA, least_SA, atol=1e-8) / mdps,
+            )
+            for (other, policy_extraction, beta), row in rows.items():
+                if other == residual_mass:
                     policy_SA = extracted_policy(
-                        mdp, likelihood_SA, beta=beta, extraction=row_kind(extraction)
+                        mdp, likelihood_SA, beta=beta, policy_extraction=row_kind(policy_extraction)
                     )
                     value = policy_value(mdp, policy_SA)
                     row.gap_closed += (value - behavior) / (optimum - behavior) / mdps
@@ -91,7 +97,7 @@ def examine(*, mdps: int, states: int, actions: int, seed: int) -> Findings:
     return found
 
 
-def row_kind(name: str) -> Extraction:
+def row_kind(name: str) -> PolicyExtraction:
     """The name as what it is one of."""
     return "ratio" if name == "ratio" else "probability"
 
@@ -119,21 +125,24 @@ def main() -> None:
         return
     for found in sizes:
         print(f"\n{found.actions} actions, {found.mdps} MDPs, γ = 0.95, share of MDPs:")
-        for leftover in ("spread", "dummy"):
+        for residual_mass in ("spread", "dummy"):
             print(
-                f"  {leftover:6}  p >= Q*π {found.lower_bound[leftover]:6.1%}"
-                f"   p <= Q* {found.upper_bound[leftover]:6.1%}"
-                f"   p = Q*π {found.equality[leftover]:6.1%}"
+                f"  {residual_mass:6}  p >= Q*π {found.lower_bound[residual_mass]:6.1%}"
+                f"   p <= Q* {found.upper_bound[residual_mass]:6.1%}"
+                f"   p = Q*π {found.equality[residual_mass]:6.1%}"
             )
         print("  gap from behavior to optimum that is closed (worse than behavior in)")
         print("  " + " " * 20 + "".join(f"{f'β = {beta:g}':>18}" for beta in BETAS))
-        for leftover, extraction in WAYS:
+        for residual_mass, policy_extraction in WAYS:
             cells = [
                 f"{row.gap_closed:7.1%} ({row.worse:6.1%})"
                 for row in found.extracted
-                if (row.leftover, row.extraction) == (leftover, extraction)
+                if (row.residual_mass, row.policy_extraction) == (residual_mass, policy_extraction)
             ]
-            print(f"  {leftover:6} {extraction:12} " + "".join(f"{cell:>18}" for cell in cells))
+            print(
+                f"  {residual_mass:6} {policy_extraction:12} "
+                + "".join(f"{cell:>18}" for cell in cells)
+            )
 
 
 if __name__ == "__main__":

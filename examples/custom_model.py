@@ -78,7 +78,7 @@ if __name__ == "__main__":
                 model=folder,
                 output=run,
                 environment=BANDIT,
-                demonstrations=3200,
+                expert_steps=3200,
                 optimizer=OptimizerConfig(learning_rate=3e-3, warmup_steps=10, epsilon=1e-8),
                 compute=ComputeConfig(threads=1),  # more would wait for each other here
             )

@@ -42,8 +42,8 @@ def solved(actions: int) -> tuple[Solved, ...]:
         Solved(
             mdp,
             optimal_values(mdp),
-            likelihood_fixed_point(mdp, leftover="spread"),
-            likelihood_fixed_point(mdp, leftover="dummy"),
+            likelihood_fixed_point(mdp, residual_mass="spread"),
+            likelihood_fixed_point(mdp, residual_mass="dummy"),
         )
         for mdp in mdps
     )
@@ -89,12 +89,12 @@ def test_the_upper_bound_does_not_follow(actions: int) -> None:
     transitions_SAS[0, :, 1] = 1.0  # The second state ends: nothing follows it.
     mdp = TabularMDP(rewards_SA, transitions_SAS, np.stack([common, common]), gamma=1.0)
     assert optimal_values(mdp) == pytest.approx(0.5)
-    found_SA = likelihood_fixed_point(mdp, leftover="spread")
+    found_SA = likelihood_fixed_point(mdp, residual_mass="spread")
     rare = 0.5 + (1 - common[-1]) * 0.5 / (actions - 1) / common[-1]
     assert found_SA[1, -1] / common[-1] == pytest.approx(rare)
     assert rare > 1
     assert found_SA[0] == pytest.approx(common)
-    dummy_SA = likelihood_fixed_point(mdp, leftover="dummy")
+    dummy_SA = likelihood_fixed_point(mdp, residual_mass="dummy")
     assert dummy_SA == pytest.approx(0.5 * mdp.behavior_SA)
 
 
@@ -102,7 +102,7 @@ def test_the_upper_bound_does_not_follow(actions: int) -> None:
 def test_the_exact_policy_is_never_worse_and_becomes_optimal(actions: int) -> None:
     for mdp, best_SA, _, dummy_SA in solved(actions):
         values = [
-            policy_value(mdp, extracted_policy(mdp, dummy_SA, beta=beta, extraction="ratio"))
+            policy_value(mdp, extracted_policy(mdp, dummy_SA, beta=beta, policy_extraction="ratio"))
             for beta in (0.0, 1.0, 8.0, 64.0, 512.0, np.inf)
         ]
         assert values[0] == pytest.approx(policy_value(mdp, mdp.behavior_SA))
@@ -115,7 +115,9 @@ def test_the_exact_policy_is_never_worse_and_becomes_optimal(actions: int) -> No
 def test_the_papers_policy_is_worse_than_behavior_in_many(actions: int) -> None:
     """π exp(p) favors what is common as much as what is good."""
     worse = [
-        policy_value(mdp, extracted_policy(mdp, spread_SA, beta=1.0, extraction="probability"))
+        policy_value(
+            mdp, extracted_policy(mdp, spread_SA, beta=1.0, policy_extraction="probability")
+        )
         < policy_value(mdp, mdp.behavior_SA) - ROUNDING
         for mdp, _, spread_SA, _ in solved(actions)
     ]

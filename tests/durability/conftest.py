@@ -7,13 +7,13 @@ import pytest
 from tests.durability.commands import run
 
 SFT = (
-    "train sft --environment.id NumberLine --demonstrations 240 --batch-size 24 "
+    "train sft --environment.id NumberLine --expert-steps 240 --batch-size 24 "
     "--checkpoint-every 3 --compute.threads 1"
 )
 """Ten updates of the tiny model, with checkpoints after 3, 6, 9 and 10."""
 PPO = (
     "train ppo --environment.id NumberLine --environment.image-size 64 --total-steps 192 "
-    "--rollout.slots 8 --rollout.steps-per-iteration 16 --batch-size 8 --epochs 1 "
+    "--rollout.num-envs 8 --rollout.steps-per-iteration 16 --batch-size 8 --epochs 1 "
     "--rollout.max-new-tokens 12 --optimizer.learning-rate 3e-4 --checkpoint-every 2 "
     "--compute.threads 1"
 )

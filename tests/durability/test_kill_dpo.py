@@ -20,12 +20,13 @@ def dpo(tmp_path_factory: pytest.TempPathFactory) -> str:
     right form and chooses at random, so that every iteration has something to prefer."""
     start = trained(
         "train sft --environment.id Bandit --environment.options expert=random_choice "
-        "--demonstrations 1600 --batch-size 16 --optimizer.learning-rate 2e-3 "
+        "--expert-steps 1600 --batch-size 16 --optimizer.learning-rate 2e-3 "
         "--optimizer.schedule constant --compute.threads 1",
         tmp_path_factory.mktemp("durability") / "sft",
     )
     return (
-        f"train dpo --model {start} --environment.id Bandit --total-steps 384 --rollout.slots 16 "
+        f"train dpo --model {start} --environment.id Bandit --total-steps 384 "
+        "--rollout.num-envs 16 "
         "--rollout.steps-per-iteration 32 --rollout.temperature 1.0 --rollout.max-new-tokens 24 "
         "--batch-size 8 --epochs 1 --checkpoint-every 2 --compute.threads 1 "
         "--optimizer.learning-rate 3e-4"
@@ -36,12 +37,12 @@ def dpo(tmp_path_factory: pytest.TempPathFactory) -> str:
     "how",
     [
         pytest.param(
-            "--pairing trajectory --objective dpo --refresh-every 3 "
+            "--pairing trajectory --loss-type dpo --ref-model-sync-every 3 "
             "--consistency-reference start --consistency-sides both",
             id="trajectory: a reference that moves and one that stays",
         ),
         pytest.param("--pairing matched --group-size 4", id="matched"),
-        pytest.param("--pairing branch --branches 3 --refresh-every 3", id="branch"),
+        pytest.param("--pairing branch --branches 3 --ref-model-sync-every 3", id="branch"),
     ],
 )
 def test_dpo_killed_at_ten_random_moments(dpo: str, how: str, tmp_path: Path) -> None:

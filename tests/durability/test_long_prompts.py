@@ -22,7 +22,7 @@ LENGTH = 1_000_000
 """Characters: PPO took ten minutes and gigabytes over such an observation."""
 WORLD_ID = f"{__name__}:Talkative"
 WORLD = f"--environment.id {WORLD_ID}"
-SMALL = "--rollout.slots 2 --rollout.steps-per-iteration 4 --total-steps 8 --batch-size 4"
+SMALL = "--rollout.num-envs 2 --rollout.steps-per-iteration 4 --total-steps 8 --batch-size 4"
 
 
 class Talkative(Bandit):
@@ -43,7 +43,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny model that has learned the bandit a little."""
     folder = tmp_path_factory.mktemp("runs") / "sft"
     words = f"train sft --model tiny-small --output {folder} --environment.id Bandit"
-    assert main(words_of(f"{words} --demonstrations 64 --compute.threads 1")) == 0
+    assert main(words_of(f"{words} --expert-steps 64 --compute.threads 1")) == 0
     return folder
 
 

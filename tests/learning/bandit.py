@@ -16,7 +16,7 @@ ARMS = 4
 CHANCE = 1 / ARMS
 WORLD = EnvironmentConfig("Bandit", options=(f"arms={ARMS}",))
 ROLLOUT = RolloutConfig(
-    slots=32, steps_per_iteration=128, temperature=1.0, max_new_tokens=24, on_invalid="penalize"
+    num_envs=32, steps_per_iteration=128, temperature=1.0, max_new_tokens=24, on_invalid="penalize"
 )
 ONE_THREAD = ComputeConfig(threads=1)
 DICE = random.Random(0)

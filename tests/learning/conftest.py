@@ -30,7 +30,7 @@ def settings(offline: dict[str, Any]) -> dict[str, Any]:
     """Those that the offline algorithms share."""
     optimizer = OptimizerConfig(learning_rate=3e-3, final_learning_rate=3e-4, epsilon=1e-8)
     return offline | {
-        "behavior_epochs": 6.0,
+        "bc_epochs": 6.0,
         "batch_size": 16,
         "checkpoint_every": 1000,
         "optimizer": optimizer,

@@ -26,6 +26,6 @@ def newest_model(run: Path) -> Path:
 def success_from_west(policy: Policy) -> float:
     """Where the most likely token is taken."""
     world = open_world(FROM_WEST, ACTION_ONLY, default_image_size=None)
-    settings = EvaluationSettings(episodes=4, max_new_tokens=12, slots=4)
+    settings = EvaluationSettings(episodes=4, max_new_tokens=12, num_envs=4)
     played = play_policy(policy, world, settings)
     return sum(one.success for one in played) / len(played)

@@ -31,7 +31,7 @@ def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
         output=str(output),
         environment=WORLD,
         total_steps=32 * 128,
-        objective="dpo",
+        loss_type="dpo",
         beta=0.3,
         consistency_coefficient=0.0,
         pairing="matched",
@@ -53,7 +53,7 @@ def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
         pytest.param({"pairing": "trajectory"}, id="dpo, trajectories"),
         pytest.param({"pairing": "branch"}, id="dpo, branched"),
         pytest.param(
-            {"objective": "apw", "consistency_coefficient": 0.1, "total_steps": 16 * 128},
+            {"loss_type": "apw", "consistency_coefficient": 0.1, "total_steps": 16 * 128},
             id="apw and apc",
         ),
     ],

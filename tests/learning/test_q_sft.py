@@ -34,7 +34,7 @@ def test_it_stitches_and_imitation_does_not(settings: dict[str, Any]) -> None:
     assert success(model, ActingConfig(beta=0.0)) <= MISSED
     assert success(model, ActingConfig(beta=16.0)) >= STITCHED
     # The paper's β: odds change by a factor of e at most, and three of four went straight on.
-    assert success(model, ActingConfig(beta=1.0, extraction="probability")) <= MISSED
+    assert success(model, ActingConfig(beta=1.0, policy_extraction="probability")) <= MISSED
 
 
 def test_without_leftover_it_does_not(

@@ -97,10 +97,10 @@ def _measure(
     model = train_sft(_sft_config(name, folder / "sft", updates_before), existing="refuse")
     config = _ppo_config(name, folder / "ppo", model, *size)
     with open_run(config, "refuse") as run:
-        world, policy = start(config, run, slots=config.rollout.slots, critic=True)
+        world, policy = start(config, run, slots=config.rollout.num_envs, critic=True)
         # From the same files with the same seed: the same weights.
         plain_policy = start(config, run, slots=1, critic=True).policy
-        with world.runner(config.rollout.slots, 0) as many, world.runner(1, 0) as one:
+        with world.runner(config.rollout.num_envs, 0) as many, world.runner(1, 0) as one:
             ours = _Ours(policy, config, run, world, many)
             plain = _Plain(plain_policy, config, run, world, one)
             yield from check(ours.learner, judge(ours.collect(), config, run))
@@ -310,7 +310,7 @@ def _lap(watch: Stopwatch, collected: Collected) -> Lap:
 def _sft_config(world: str, output: Path, updates: int) -> SFTConfig:
     return SFTConfig(
         output=str(output),
-        demonstrations=32,
+        expert_steps=32,
         epochs=updates,  # of one batch
         batch_size=32,
         environment=EnvironmentConfig(id=world),
@@ -332,7 +332,7 @@ def _ppo_config(world: str, output: Path, model: Path, steps: int, slots: int) -
         environment=EnvironmentConfig(id=world),
         optimizer=OptimizerConfig(schedule="constant"),
         rollout=RolloutConfig(
-            slots=slots,
+            num_envs=slots,
             steps_per_iteration=steps,
             temperature=1.0,
             max_new_tokens=48,

@@ -59,7 +59,7 @@ class ApiPolicy:
         if request.choices is not None:
             raise PolicyError(
                 f"{PREFIX}{self._model} cannot be held to actions, for its tokens are drawn "
-                "elsewhere — leave hold_actions out"
+                "elsewhere — leave constrain_actions out"
             )
         self._pending += 1
         if request.max_new_tokens == 0:  # The value alone is wanted, and there is no critic.

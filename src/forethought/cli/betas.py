@@ -28,7 +28,7 @@ def evaluate_betas(settings: Evaluate) -> None:
     """
     load_quietly(threads=settings.threads)
     source, judged = find_source(settings.run), settings.evaluation
-    slots = min(judged.slots, judged.episodes)
+    slots = min(judged.num_envs, judged.episodes)
     policy, world = open_player(
         source, settings.environment, settings.prompt, slots=slots, api=settings.api
     )
@@ -83,14 +83,14 @@ def _ways(policy: Policy, settings: Evaluate) -> tuple[str, list[Callable[[], No
         )
     own: ActingConfig | ValueActingConfig = policy.acting
     if isinstance(own, ActingConfig):
-        own = replace(own, extraction=settings.extraction or own.extraction)
-        values = own.extraction
-    elif settings.extraction is None:
+        own = replace(own, policy_extraction=settings.policy_extraction or own.policy_extraction)
+        values = own.policy_extraction
+    elif settings.policy_extraction is None:
         values = "values of heads"
     else:
         raise ConfigError(
-            f"--extraction was given, but {settings.run} has heads for its values, nothing to "
-            "extract — leave it out"
+            f"--policy-extraction was given, but {settings.run} has heads for its values: "
+            "nothing to extract — leave it out"
         )
     top_p = own.top_p if settings.top_p is None else settings.top_p
     ways = [replace(own, beta=beta, top_p=top_p) for beta in settings.beta or ()]

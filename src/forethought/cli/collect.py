@@ -57,7 +57,7 @@ class Collect:
     max_new_tokens: int = 128
     """Longest answer of a model."""
 
-    slots: int = 64
+    num_envs: int = 64
     """Episodes that a model plays at the same time."""
 
     threads: int | None = None
@@ -71,7 +71,7 @@ class Collect:
     api: ApiConfig = field(default_factory=ApiConfig)
 
     def __post_init__(self) -> None:
-        for name in ("episodes", "shard", "max_new_tokens", "slots"):
+        for name in ("episodes", "shard", "max_new_tokens", "num_envs"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
         require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
         require(self.temperature >= 0, "temperature", self.temperature, "0 or more")
@@ -148,7 +148,7 @@ def _player(settings: Collect) -> Player:
         seed=settings.seed,
         temperature=settings.temperature,
         max_new_tokens=settings.max_new_tokens,
-        slots=min(settings.slots, settings.shard, settings.episodes),
+        slots=min(settings.num_envs, settings.shard, settings.episodes),
         threads=settings.threads,
         api=settings.api,
     )
@@ -157,7 +157,7 @@ def _player(settings: Collect) -> Player:
 def _record(settings: Collect, player: Player) -> dict[str, Any]:
     """All that decides what an episode looks like."""
     content = asdict(settings)
-    for name in ("output", "episodes", "threads", "json", "slots"):
+    for name in ("output", "episodes", "threads", "json", "num_envs"):
         del content[name]
     del content["environment"]["workers"]
     api = content.pop("api")

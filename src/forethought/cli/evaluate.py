@@ -22,7 +22,7 @@ def evaluate(settings: Evaluate) -> None:
       forethought evaluate runs/ppo --episodes 1000 --temperature 0.2 --json
       forethought evaluate runs/ppo/checkpoints/step_20
       forethought evaluate Qwen/Qwen2.5-VL-3B-Instruct --environment.id Blackjack
-      forethought evaluate runs/wordle_q_sft --beta 0 4 16 64 --extraction ratio
+      forethought evaluate runs/wordle_q_sft --beta 0 4 16 64 --policy-extraction ratio
       forethought evaluate api:gpt-4o-mini --environment.id Wordle --api.style react \\
           --max-new-tokens 512 --api.requests-per-minute 60
     """

@@ -11,7 +11,7 @@ from forethought.cli.flags import Switch
 from forethought.cli.libraries import load_quietly
 from forethought.cli.models import Source, find_source, open_player
 from forethought.cli.progress import progress_bar
-from forethought.configs.acting import Extraction
+from forethought.configs.acting import PolicyExtraction
 from forethought.configs.api import ApiConfig
 from forethought.configs.parts import EnvironmentConfig, PromptConfig, require
 from forethought.evaluation.evaluate import Evaluated, EvaluationSettings
@@ -54,7 +54,7 @@ class Evaluate:
     """Of a run of `train q-sft` or `ilql`: act with each of these β, one row each, and leave the
     run's own results as they are."""
 
-    extraction: Extraction | None = None
+    policy_extraction: PolicyExtraction | None = None
     """With --beta: what exp(β …) is taken of; by default as the run has it."""
 
     top_p: float | None = None
@@ -66,7 +66,7 @@ class Evaluate:
     def __post_init__(self) -> None:
         require(self.beta != (), "beta", "()", "one β or more")
         is_alone = self.beta is None
-        for name, value in (("extraction", self.extraction), ("top_p", self.top_p)):
+        for name, value in (("policy_extraction", self.policy_extraction), ("top_p", self.top_p)):
             require(value is None or not is_alone, name, value, "nothing without --beta")
         is_chosen_by = self.training_seeds and is_alone
         require(not is_chosen_by, "training_seeds", True, "False without --beta")
@@ -97,8 +97,8 @@ def judge(settings: Evaluate, *, keep: bool = True, scripted: ScriptedRows | Non
     is_fine = source.is_api or settings.api == ApiConfig()
     require(is_fine, "api", "set", f"left out for {settings.run}, which is no api:NAME")
     require(
-        not (source.is_api and settings.evaluation.hold_actions),
-        "hold_actions",
+        not (source.is_api and settings.evaluation.constrain_actions),
+        "constrain_actions",
         True,
         f"False for {settings.run}, whose tokens are drawn elsewhere",
     )
@@ -127,7 +127,7 @@ def _play(source: Source, settings: Evaluate, scripted: ScriptedRows | None) -> 
         source,
         settings.environment,
         settings.prompt,
-        slots=min(judged.slots, judged.episodes),
+        slots=min(judged.num_envs, judged.episodes),
         api=settings.api,
     )
     try:

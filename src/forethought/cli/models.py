@@ -114,7 +114,7 @@ def open_player(
         seen = open_pictured_world(environment, default_image_size=agent.shape.height)
         agent.require_actions(seen.actions)
         return agent, seen.world
-    if prompt.history == "memory":  # refuses at once what is no use once the model is loaded
+    if prompt.history == "summary":  # refuses at once what is no use once the model is loaded
         open_world(environment, prompt, default_image_size=None)
     policy = load_acting(source.model, slots=slots)
     size = policy.preferred_image_size

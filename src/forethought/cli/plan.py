@@ -159,7 +159,7 @@ def _measure(loaded: LoadedModel) -> Model:
 def _sft_work(config: SFTConfig, world: World, encoder: Encoder) -> tuple[list[str], Lengths, int]:
     """Lines of the plan, a step's lengths, and how many steps are learned from."""
     if config.data is None:
-        count = config.demonstrations + _corrections(config)
+        count = config.expert_steps + _corrections(config)
         sample = _steps(demonstrations(world, config))
     else:
         steps = stored_steps(config, Path(config.data))
@@ -180,9 +180,9 @@ def _sft_work(config: SFTConfig, world: World, encoder: Encoder) -> tuple[list[s
 
 def _corrections(config: SFTConfig) -> int:
     """Steps that may be corrected: fewer where states are met again."""
-    if config.corrections is None:
+    if config.dagger_data is None:
         return 0
-    return sum(len(trajectory.steps) for trajectory in read_shards(Path(config.corrections)))
+    return sum(len(trajectory.steps) for trajectory in read_shards(Path(config.dagger_data)))
 
 
 def _ppo_work(config: PPOConfig, world: World, encoder: Encoder) -> tuple[list[str], Lengths]:
@@ -203,7 +203,7 @@ def _ppo_work(config: PPOConfig, world: World, encoder: Encoder) -> tuple[list[s
     generated = steps * lengths.answer
     trained = config.epochs * steps * lengths.tokens
     return [
-        f"steps       {steps:,} of the environment: {rounds}, in {rollout.slots} slots",
+        f"steps       {steps:,} of the environment: {rounds}, in {rollout.num_envs} at once",
         f"updates     {iterations * config.updates_per_iteration:,}: "
         f"{config.updates_per_iteration} per iteration, of {config.batch_size} steps each",
         f"tokens      at most {generated:,.0f} generated and {trained:,.0f} trained on (per step "
@@ -248,7 +248,7 @@ def _memory(config: LanguageConfig, model: Model, lengths: Lengths, steps: int) 
         "activations": activations,
     }
     if isinstance(config, PPOConfig | DPOConfig):
-        cached = config.rollout.slots * lengths.tokens * model.layers * model.cache_width * 4
+        cached = config.rollout.num_envs * lengths.tokens * model.layers * model.cache_width * 4
         parts["cache of generation"] = cached
     if isinstance(config, QSFTConfig):
         parts["behavior and target"] = 2 * 4 * model.trained

@@ -16,7 +16,7 @@ def plan_cnn(config: CNNConfig) -> list[str]:
     return [
         "plan",
         f"steps       {iterations * rollout.steps_per_iteration:,} of the environment: "
-        f"{iterations} iterations of {rollout.steps_per_iteration}, in {rollout.slots} slots",
+        f"{iterations} iterations of {rollout.steps_per_iteration}, in {rollout.num_envs} at once",
         f"updates     {iterations * config.updates_per_iteration:,}: "
         f"{config.updates_per_iteration} per iteration, of {config.batch_size} steps each",
         f"model       {parameters:,} parameters, all of them trained",

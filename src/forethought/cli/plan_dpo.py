@@ -19,7 +19,7 @@ def dpo_work(config: DPOConfig, world: World) -> tuple[list[str], list[Step]]:
     Raises:
         ForethoughtError: stored trajectories that are not there, or damaged.
     """
-    how = f"objective   {config.objective}, β {config.beta:g}"
+    how = f"objective   {config.loss_type}, β {config.beta:g}"
     if config.consistency_coefficient:
         how += f", κ {config.consistency_coefficient:g}"
     if config.data is not None:
@@ -41,7 +41,7 @@ def dpo_work(config: DPOConfig, world: World) -> tuple[list[str], list[Step]]:
         how,
         f"steps       {config.total_steps:,} of the environment, beyond which only the last round "
         f"may go: at most {iterations} rounds of {rollout.steps_per_iteration} or more, in "
-        f"{rollout.slots} slots",
+        f"{rollout.num_envs} at once",
         f"pairs       {config.pairing}, at most {config.pairs_per_iteration} per iteration",
         f"updates     at most {iterations * config.updates_per_iteration:,}: "
         f"{config.updates_per_iteration} per iteration, of {config.batch_size} pairs each",

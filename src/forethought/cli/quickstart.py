@@ -79,7 +79,7 @@ def quickstart(settings: Quickstart) -> None:
         from forethought.algorithms.sft.train import train_sft
         from forethought.reports import write_report
 
-        say(f"1/5  SFT on {sft.demonstrations} answers of an expert that chooses at random")
+        say(f"1/5  SFT on {sft.expert_steps} answers of an expert that chooses at random")
         train_sft(sft, existing=_existing(sft))
         say(f"2/5  evaluate the SFT policy on {settings.episodes} held-out episodes")
         before = _judged(sft, settings)
@@ -99,7 +99,7 @@ def sft_config(settings: Quickstart) -> SFTConfig:
     return SFTConfig(
         output=f"{settings.output}_sft",
         seed=settings.seed,
-        demonstrations=4000,
+        expert_steps=4000,
         epochs=1.0,
         batch_size=32,
         environment=EnvironmentConfig(options=("expert=random_choice",)),

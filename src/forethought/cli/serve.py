@@ -49,7 +49,7 @@ class Serve:
     max_new_tokens: int = 1024
     """Longest answer that may be asked for; also that of requests that ask for none."""
 
-    slots: int = 16
+    max_batch_size: int = 16
     """Answers that are generated at a time."""
 
     concurrency: int = 64
@@ -69,7 +69,7 @@ class Serve:
     """CPU threads of PyTorch; by default OMP_NUM_THREADS, else one fewer than there are cores."""
 
     def __post_init__(self) -> None:
-        for field in ("max_new_tokens", "slots", "concurrency", "request_mib"):
+        for field in ("max_new_tokens", "max_batch_size", "concurrency", "request_mib"):
             require(getattr(self, field) >= 1, field, getattr(self, field), "1 or more")
         require(0 <= self.port < 2**16, "port", self.port, "0 to 65535")
         require(self.timeout_s > 0, "timeout_s", self.timeout_s, "above 0")
@@ -145,5 +145,5 @@ def load_served(settings: Serve, model: Path) -> "tuple[ActingPolicy, Check]":
 
     if is_cnn(model):
         raise PolicyError(f"{settings.run} has no words — serve a language model")
-    policy = load_acting(str(model), slots=settings.slots)
+    policy = load_acting(str(model), slots=settings.max_batch_size)
     return policy, policy.require_room

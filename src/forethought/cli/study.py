@@ -165,7 +165,7 @@ def _judge(scripted: ScriptedRows, config: AnyConfig, settings: EvaluationSettin
             environment=config.environment,
             prompt=config.prompt,
         ),
-        keep=settings.temperature == 0 and not settings.hold_actions,
+        keep=settings.temperature == 0 and not settings.constrain_actions,
         scripted=scripted,
     )
     return judged.evaluation

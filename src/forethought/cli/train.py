@@ -101,7 +101,7 @@ def train_cnn(settings: Train[CNNConfig]) -> None:
 def train_q_sft(settings: Train[QSFTConfig]) -> None:
     """Q-SFT: learn from stored episodes to act better than whoever played them.
 
-    First one model imitates the data (unless --behavior-epochs is 0: then --model does
+    First one model imitates the data (unless --bc-epochs is 0: then --model does
     already), then a second one learns probabilities that are values. How much the values
     count, β, is set when the run is evaluated.
 
@@ -119,7 +119,7 @@ def train_ilql(settings: Train[ILQLConfig]) -> None:
     """ILQL: learn values of tokens in heads of their own, from stored episodes.
 
     The baseline of Q-SFT on the same data; --targets makes it Q-learning (CQL) or the
-    regression of returns. First one model imitates the data (unless --behavior-epochs is 0:
+    regression of returns. First one model imitates the data (unless --bc-epochs is 0:
     then --model does already), then a copy of it learns values.
 
     Examples:
@@ -136,7 +136,7 @@ def train_archer(settings: Train[ArcherConfig]) -> None:
     """Offline ArCHer: learn what whole answers are worth, and imitate the better ones.
 
     The other baseline of Q-SFT on the same data. First one model imitates the data (unless
-    --behavior-epochs is 0: then --model does already), then a copy of it learns values of
+    --bc-epochs is 0: then --model does already), then a copy of it learns values of
     answers, then the first one imitates again, each answer weighted by its advantage.
 
     Examples:
@@ -157,7 +157,7 @@ def train_dpo(settings: Train[DPOConfig]) -> None:
 
     Examples:
       forethought train dpo --model runs/sft --environment.id EZPoints --output runs/dpo
-      forethought train dpo --config configs/bandit_dpo.yaml --pairing branch --objective dpo
+      forethought train dpo --config configs/bandit_dpo.yaml --pairing branch --loss-type dpo
       forethought train dpo --config configs/bandit_dpo.yaml --data runs/bandit/trajectories
       forethought train dpo --resume runs/dpo
     """

@@ -6,7 +6,7 @@ from typing import Literal
 
 from forethought.configs.parts import require
 
-Extraction = Literal["ratio", "probability"]
+PolicyExtraction = Literal["ratio", "probability"]
 """Of what the acting policy takes exp(β …): p/π, which is a value, or p itself (the paper)."""
 
 
@@ -17,7 +17,7 @@ class ActingConfig:
     beta: float = 16.0
     """β of π^ ∝ π_φ exp(β …): 0 is the behavior policy, more trusts the values more. Paper: 1."""
 
-    extraction: Extraction = "ratio"
+    policy_extraction: PolicyExtraction = "ratio"
     """"ratio": p_θ/π_φ, cut to [0, 1], inside the support; "probability": p_θ (paper)."""
 
     top_p: float = 1.0

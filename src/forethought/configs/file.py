@@ -30,7 +30,7 @@ from forethought.algorithms.sft.config import SFTConfig
 from forethought.configs.parts import shown
 from forethought.errors import ConfigError
 
-CONFIG_VERSION = 1
+CONFIG_VERSION = 2
 ALGORITHMS = {
     "sft": SFTConfig,
     "ppo": PPOConfig,

@@ -13,7 +13,7 @@ AnswerFormat = Literal["thoughts", "action_only"]
 """With the fields that come before the action, or the action alone."""
 AnswerForm = Literal["strict", "last_field", "text_search"]
 """Where an answer's action is looked for, and what may follow it."""
-History = Literal["none", "last_k", "memory"]
+History = Literal["none", "window", "summary"]
 """What a prompt tells of the steps before."""
 TINY_MODELS = ("tiny", "tiny-small", "tiny-large")
 """Names of the models that are made from nothing."""
@@ -95,27 +95,27 @@ class PromptConfig:
     last of them with their actions, or the world's own summary of all that is known."""
 
     history_steps: int = 2
-    """How many steps `last_k` tells."""
+    """How many steps `window` tells."""
 
-    tell_invalid: bool = False
+    invalid_action_feedback: bool = False
     """After an answer without a possible action, say what was tried and that nothing
     happened; without it, a greedy policy repeats itself to the limit."""
 
-    return_levels: int = 0
+    return_bins: int = 0
     """How many levels of return prompts can ask for (a return-conditioned policy: `train sft
     --data` learns one); 0: they ask for none."""
 
-    return_level: int | None = None
+    return_bin: int | None = None
     """Which level is asked for when the policy acts; by default the highest."""
 
     def __post_init__(self) -> None:
         steps = self.history_steps
         require(1 <= steps <= 100, "prompt.history_steps", steps, "1 to 100")
-        levels, level = self.return_levels, self.return_level
-        require(levels == 0 or 2 <= levels <= 100, "prompt.return_levels", levels, "0, or 2 to 100")
-        expected = f"1 to prompt.return_levels ({levels})"
+        levels, level = self.return_bins, self.return_bin
+        require(levels == 0 or 2 <= levels <= 100, "prompt.return_bins", levels, "0, or 2 to 100")
+        expected = f"1 to prompt.return_bins ({levels})"
         is_one = level is None or 1 <= level <= levels
-        require(is_one, "prompt.return_level", level, expected)
+        require(is_one, "prompt.return_bin", level, expected)
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class ComputeConfig:
 class RolloutConfig:
     """How experience is gathered."""
 
-    slots: int = 64
+    num_envs: int = 64
     """Environments played at the same time, over all processes."""
 
     steps_per_iteration: int = 512
@@ -222,7 +222,7 @@ class RolloutConfig:
     max_new_tokens: int = 128
     """Longest answer. RL4VLM: 256."""
 
-    hold_actions: bool = False
+    constrain_actions: bool = False
     """Whether answers can name only actions that are open now, those that the prompt lists or
     else all legal ones: the tokens of the action field are drawn from those that lead to one,
     and their log-probs are of that distribution."""
@@ -232,10 +232,10 @@ class RolloutConfig:
     world penalize it."""
 
     def __post_init__(self) -> None:
-        require(self.slots >= 1, "rollout.slots", self.slots, "1 or more")
+        require(self.num_envs >= 1, "rollout.num_envs", self.num_envs, "1 or more")
         steps = self.steps_per_iteration
-        expected = f"a positive multiple of rollout.slots ({self.slots})"
-        is_multiple = steps > 0 and steps % self.slots == 0
+        expected = f"a positive multiple of rollout.num_envs ({self.num_envs})"
+        is_multiple = steps > 0 and steps % self.num_envs == 0
         require(is_multiple, "rollout.steps_per_iteration", steps, expected)
         require(self.temperature > 0, "rollout.temperature", self.temperature, "above 0")
         longest = self.max_new_tokens

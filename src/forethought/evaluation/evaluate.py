@@ -29,10 +29,10 @@ class EvaluationSettings:
     max_new_tokens: int = 128
     """Longest answer."""
 
-    hold_actions: bool = False
-    """Whether answers can name only actions that are open (`rollout.hold_actions`)."""
+    constrain_actions: bool = False
+    """Whether answers can name only actions that are open (`rollout.constrain_actions`)."""
 
-    slots: int = 64
+    num_envs: int = 64
     """Episodes played at the same time."""
 
     seed: int = 0
@@ -42,7 +42,7 @@ class EvaluationSettings:
         require(self.episodes >= 1, "episodes", self.episodes, "1 or more")
         require(self.temperature >= 0, "temperature", self.temperature, "0 or more")
         require(self.max_new_tokens >= 1, "max_new_tokens", self.max_new_tokens, "1 or more")
-        require(self.slots >= 1, "slots", self.slots, "1 or more")
+        require(self.num_envs >= 1, "num_envs", self.num_envs, "1 or more")
         require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
 
 
@@ -81,7 +81,7 @@ def evaluate(
         seed_range=SeedRange(first, first + settings.episodes),
         checkpoint=checkpoint,
         temperature=settings.temperature,
-        holds_actions=settings.hold_actions,
+        holds_actions=settings.constrain_actions,
         policy=row_of("policy", trajectories),
         random=scripted.random(world, settings.episodes, seed=settings.seed),
         expert=scripted.expert(world, settings.episodes, answer_format),
@@ -124,7 +124,7 @@ def play_policy(
     """
     if split is Split.EVALUATION:
         require_different(world, settings.episodes)
-    slots = min(settings.slots, settings.episodes)
+    slots = min(settings.num_envs, settings.episodes)
     with world.runner(slots, workers) as runner:
         collector = Collector(
             environment_id=world.id,
@@ -132,7 +132,10 @@ def play_policy(
             policy=RememberingPolicy(policy),
             prompter=world.prompter,
             settings=AnswerSettings(
-                settings.max_new_tokens, settings.temperature, "penalize", settings.hold_actions
+                settings.max_new_tokens,
+                settings.temperature,
+                "penalize",
+                settings.constrain_actions,
             ),
             split=split,
             run_seed=settings.seed,

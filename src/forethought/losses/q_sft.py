@@ -15,7 +15,7 @@ from forethought.losses.checks import (
 
 class LikelihoodLoss(NamedTuple):
     loss: Tensor  # scalar, nats per action, to minimize
-    leftover: Tensor  # mean of 1 - B, the weight that is not the action's own
+    residual_mass: Tensor  # mean of 1 - B, the weight that is not the action's own
 
 
 def likelihood_loss(
@@ -71,4 +71,4 @@ def likelihood_loss(
             raise ValueError(f"actions_N: {dummy} is the dummy action, which no data may hold")
         rest_N = logprobs_NV[:, dummy]
     loss = -(targets_N * own_N + (1 - targets_N) * rest_N).mean()
-    return LikelihoodLoss(loss, leftover=(1 - targets_N).mean())
+    return LikelihoodLoss(loss, residual_mass=(1 - targets_N).mean())

@@ -60,7 +60,9 @@ def load_offline(
     episodes: list[Episode] = []
     for number, trajectory in enumerate(stored(path)):
         name = f"{path}, trajectory {number}"
-        if config.return_range == "data":  # Maps of steps are fitted to just these episodes.
+        if (
+            config.return_normalization == "data"
+        ):  # Maps of steps are fitted to just these episodes.
             require_in_range(trajectory, maps.at(0), gamma=config.gamma, name=name)
         episode = to_episode(trajectory, policy)
         if trie is not None:
@@ -70,7 +72,7 @@ def load_offline(
         if on_episode is not None:
             on_episode()
     _require_known(episodes, lambda one: one.known_actions > 0, config.data)
-    dummy = find_dummy(episodes, policy.encoder) if config.leftover == "dummy" else None
+    dummy = find_dummy(episodes, policy.encoder) if config.residual_mass == "dummy" else None
     return OfflineData(episodes, maps, dummy)
 
 
@@ -128,10 +130,10 @@ def find_maps(config: QSFTConfig) -> StepMaps:
         ConfigError: there is nothing to fit it to.
     """
     path = Path(config.data)
-    if config.return_range == "step":
+    if config.return_normalization == "step":
         return fit_step_maps(stored_earned(path), gamma=config.gamma)
-    if config.lowest_return is not None and config.highest_return is not None:
-        return StepMaps((RewardMap(config.lowest_return, config.highest_return),))
+    if config.return_min is not None and config.return_max is not None:
+        return StepMaps((RewardMap(config.return_min, config.return_max),))
     declared = read_reward_map(path if path.is_dir() else path.parent)
     return StepMaps((declared or fit_reward_map(stored_earned(path), gamma=config.gamma),))
 
@@ -148,7 +150,9 @@ def find_dummy(episodes: Sequence[Episode], encoder: Encoder) -> int:
     for token in candidates:
         if isinstance(token, int) and token not in said:
             return token
-    raise ConfigError("leftover is 'dummy', but the data hold every token — use leftover spread")
+    raise ConfigError(
+        "residual_mass is 'dummy', but the data hold every token — use residual_mass spread"
+    )
 
 
 def _legal_answers(world: World, encoder: Encoder) -> AnswerTrie:

@@ -23,8 +23,8 @@ def require_learnable(config: LanguageConfig, world: World) -> None:
         ConfigError: any of these, or nothing to learn from.
         StorageError: there are no such data, or a shard is refused.
     """
-    if isinstance(config, SFTConfig) and config.corrections is not None:
-        _require_own("corrections", config.corrections, world)
+    if isinstance(config, SFTConfig) and config.dagger_data is not None:
+        _require_own("dagger_data", config.dagger_data, world)
     data = _data_of(config)
     if data is None:
         return
@@ -38,7 +38,7 @@ def unlike(config: LanguageConfig, world: World) -> str | None:
     with data that come from elsewhere.
     """
     data = _data_of(config)
-    if data is None or config.prompt.return_levels:
+    if data is None or config.prompt.return_bins:
         return None
     first = _first(Path(data))
     if first.first_step > 0:

@@ -40,11 +40,11 @@ def find_summary(name: str, environment: Environment) -> Summarize:
         ConfigError: it makes none, or none with its options.
     """
     has_one = isinstance(environment, WithSummary)
-    expected = f"none or last_k for {name}, which sums up no episode"
+    expected = f"none or window for {name}, which sums up no episode"
     require(has_one, "prompt.history", "memory", expected)
     summarize = environment.summarize if isinstance(environment, WithSummary) else None
     # Where nothing is said, the summary of it would say that nothing is held.
-    expected = "none or last_k where only images are shown, which leave no text to sum up"
+    expected = "none or window where only images are shown, which leave no text to sum up"
     require(summarize is not None, "prompt.history", "memory", expected)
     assert summarize is not None
     return summarize

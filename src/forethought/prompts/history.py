@@ -16,14 +16,14 @@ from forethought.types import Completion, Message, Observation, ParsedAction
 class HistoryPrompter:
     """A world's prompter, told of the past.
 
-    - `last_k`: the texts and actions of the last steps stand above the prompt's last message.
+    - `window`: the texts and actions of the last steps stand above the prompt's last message.
     - `memory`: the world's summary takes the place of the observation, before it is worded.
     """
 
     inner: Prompter
     history: History = "none"
     steps: int = 2
-    """How many `last_k` tells."""
+    """How many `window` tells."""
     tells_invalid: bool = False
     """Whether a line says that the last answer ended in no action and that nothing happened."""
     memory: Summarize | None = None
@@ -72,7 +72,7 @@ class HistoryPrompter:
 
     def _lines(self, past: Sequence[Past]) -> list[str]:
         lines: list[str] = []
-        if self.history == "last_k" and past:
+        if self.history == "window" and past:
             lines.append("Before:")
             for step in past[-self.steps :]:
                 seen = step.observation.text

@@ -151,7 +151,7 @@ def _how_evaluated(run: RunRecord) -> list[str]:
         return []
     first, stop = run.evaluation.seed_range
     temperature = f"{run.evaluation.temperature:g}"
-    held = ["--hold-actions"] if run.evaluation.holds_actions else []
+    held = ["--constrain-actions"] if run.evaluation.holds_actions else []
     return ["--episodes", str(stop - first), "--temperature", temperature, *held]
 
 

@@ -141,7 +141,7 @@ CHARTS = (
     ),
     Chart(
         "Max ratio error",
-        ("first_ratio_deviation",),
+        ("max_ratio_error",),
         "largest |ratio − 1|",
         "Recomputed against sampled probabilities before the first update: rounding alone.",
         Scale.LOG,

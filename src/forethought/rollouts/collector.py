@@ -47,7 +47,7 @@ class AnswerSettings:
     on_invalid: OnInvalid
     """random: a uniformly drawn action (RL4VLM, Eq. 4.1); penalize: whatever the world
     does about an action that it does not know."""
-    hold_actions: bool = False
+    constrain_actions: bool = False
     """Whether the answer's action field is held to what may be done now."""
 
 
@@ -217,7 +217,7 @@ class Collector:
         slot.prompt = self._prompt(slot, slot.observation)
         # What the prompt does not list is open to any text, and yet not all of it is legal.
         listed = slot.observation.admissible_actions or self._runner.actions
-        held = (listed or slot.legal_actions or None) if self._settings.hold_actions else None
+        held = (listed or slot.legal_actions or None) if self._settings.constrain_actions else None
         self._request(slot.index, slot, slot.prompt, self._settings.max_new_tokens, held)
 
     def _prompt(self, slot: Slot, observation: Observation) -> Prompt:

@@ -106,15 +106,15 @@ def open_world(
         sample = factory()
     try:
         wording = make_prompter(sample, answer_format=prompt.format, wording=prompt.wording)
-        if prompt.return_levels:
-            level = prompt.return_level or prompt.return_levels
-            wording = WantedPrompter(wording, level, prompt.return_levels)
+        if prompt.return_bins:
+            level = prompt.return_bin or prompt.return_bins
+            wording = WantedPrompter(wording, level, prompt.return_bins)
         prompter = HistoryPrompter(
             wording,
             history=prompt.history,
             steps=prompt.history_steps,
-            tells_invalid=prompt.tell_invalid,
-            memory=find_summary(name, sample) if prompt.history == "memory" else None,
+            tells_invalid=prompt.invalid_action_feedback,
+            memory=find_summary(name, sample) if prompt.history == "summary" else None,
             answer_form=prompt.answer_form,
             resolve_action=(
                 sample.resolve_action if isinstance(sample, WithActionResolution) else None

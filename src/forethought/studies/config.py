@@ -91,22 +91,24 @@ class JudgingConfig:
     temperature: float = 0.0
     """Of the answers; 0 takes the most likely token."""
 
-    hold_actions: bool = False
-    """Whether answers can name only actions that are open (`rollout.hold_actions`)."""
+    constrain_actions: bool = False
+    """Whether answers can name only actions that are open (`rollout.constrain_actions`)."""
 
     def __post_init__(self) -> None:
         is_name = _FOLDER_NAME.fullmatch(self.name) is not None
         require(is_name, "name", self.name, "letters, digits, _, - and .")
         require(self.temperature >= 0, "temperature", self.temperature, "0 or more")
-        is_variant = bool(self.options) or self.temperature > 0 or self.hold_actions
-        expected = "one or more, or a temperature above 0, or hold_actions"
+        is_variant = bool(self.options) or self.temperature > 0 or self.constrain_actions
+        expected = "one or more, or a temperature above 0, or constrain_actions"
         require(is_variant, "options", [], expected)
         for option in self.options:
             require("=" in option, "options", option, "KEY=VALUE")
 
     def settings(self, episodes: int) -> EvaluationSettings:
         """How so many episodes are answered."""
-        return EvaluationSettings(episodes, self.temperature, hold_actions=self.hold_actions)
+        return EvaluationSettings(
+            episodes, self.temperature, constrain_actions=self.constrain_actions
+        )
 
     def applied(self, options: Sequence[str]) -> tuple[str, ...]:
         """A cell's own options, changed to those that it is judged with."""

@@ -125,7 +125,7 @@ def record_path(cell: Cell) -> Path:
 def also_path(cell: Cell, judging: JudgingConfig) -> Path:
     """The evaluation of a cell in a variant; whatever else differs, another file."""
     folder = cell.folder.path
-    content = (judging.options, judging.temperature, judging.hold_actions)
+    content = (judging.options, judging.temperature, judging.constrain_actions)
     digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:8]
     return folder.with_name(f"{folder.name}.{judging.name}_{digest}.json")
 
@@ -195,5 +195,5 @@ def _evaluation(path: Path, folder: RunFolder, wanted: EvaluationSettings) -> Ev
     is_newest = bool(checkpoints) and stored.checkpoint == checkpoints[-1].name
     is_so_long = stop - start == wanted.episodes
     answers = (stored.temperature, stored.holds_actions)
-    is_so_played = answers == (wanted.temperature, wanted.hold_actions)
+    is_so_played = answers == (wanted.temperature, wanted.constrain_actions)
     return stored if is_newest and is_so_long and is_so_played else None

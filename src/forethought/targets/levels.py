@@ -32,7 +32,7 @@ def best_episodes(returns: Sequence[float], *, fraction: float) -> list[int]:
     return sorted(ranked[:count].tolist())
 
 
-def return_levels(
+def return_bins(
     returns_to_go: Sequence[NDArray[np.float64]], *, levels: int
 ) -> list[tuple[int, ...]]:
     """How well each episode went on from each of its steps, among those that came so far.

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Leftover = Literal["spread", "dummy"]
+ResidualMass = Literal["spread", "dummy"]
 """Where the weight goes that an action is not worth."""
-Extraction = Literal["probability", "ratio"]
+PolicyExtraction = Literal["probability", "ratio"]
 """What exp(β …) is taken of."""
 Table = NDArray[np.float64]
 """[S, A]"""
@@ -72,7 +72,7 @@ def policy_value(mdp: TabularMDP, policy_SA: Table) -> float:
     return float(values_S.mean())
 
 
-def likelihood_fixed_point(mdp: TabularMDP, *, leftover: Leftover) -> Table:
+def likelihood_fixed_point(mdp: TabularMDP, *, residual_mass: ResidualMass) -> Table:
     """p^ where Q-SFT's target and the optimum of its loss agree: [S, A].
 
         B = clip(r + γ E[max_a' p(a'|s') / π(a'|s')], 0, 1)
@@ -88,9 +88,9 @@ def likelihood_fixed_point(mdp: TabularMDP, *, leftover: Leftover) -> Table:
         ArithmeticError: it does not.
     """
     values_S = np.zeros(len(mdp.rewards_SA))
-    part = 1.0 if leftover == "dummy" else 0.1
+    part = 1.0 if residual_mass == "dummy" else 0.1
     for _ in range(_ROUNDS):
-        likelihood_SA, _ = _backup(mdp, values_S, leftover)
+        likelihood_SA, _ = _backup(mdp, values_S, residual_mass)
         error_S = (likelihood_SA / mdp.behavior_SA).max(1) - values_S
         if np.abs(error_S).max() < _CLOSE:
             return likelihood_SA
@@ -99,13 +99,13 @@ def likelihood_fixed_point(mdp: TabularMDP, *, leftover: Leftover) -> Table:
 
 
 def _backup(
-    mdp: TabularMDP, values_S: NDArray[np.float64], leftover: Leftover
+    mdp: TabularMDP, values_S: NDArray[np.float64], residual_mass: ResidualMass
 ) -> tuple[Table, NDArray[np.bool_]]:
     """p^ of Eq. 5 where the next states are worth this, and where B is not clipped."""
     backup_SA = mdp.rewards_SA + mdp.gamma * mdp.transitions_SAS @ values_S
     targets_SA = backup_SA.clip(0.0, 1.0)
     likelihood_SA = mdp.behavior_SA * targets_SA
-    if leftover == "spread":
+    if residual_mass == "spread":
         left_SA = mdp.behavior_SA * (1 - targets_SA)
         others = targets_SA.shape[1] - 1
         likelihood_SA = likelihood_SA + (left_SA.sum(1, keepdims=True) - left_SA) / others
@@ -137,14 +137,14 @@ def _newton(mdp: TabularMDP, values_S: NDArray[np.float64]) -> Table:
 
 
 def extracted_policy(
-    mdp: TabularMDP, likelihood_SA: Table, *, beta: float, extraction: Extraction
+    mdp: TabularMDP, likelihood_SA: Table, *, beta: float, policy_extraction: PolicyExtraction
 ) -> Table:
     """The policy that acts: π^ ∝ π_β exp(β p) or π_β exp(β clip(p / π_β, 0, 1)).
 
     Hong et al. 2024, Sec. 4.2, for "probability"; β = infinity takes the best action.
     """
     worth_SA = likelihood_SA
-    if extraction == "ratio":
+    if policy_extraction == "ratio":
         worth_SA = (likelihood_SA / mdp.behavior_SA).clip(0.0, 1.0)
     if np.isinf(beta):
         return np.eye(worth_SA.shape[1])[worth_SA.argmax(1)]

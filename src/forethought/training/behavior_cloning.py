@@ -36,14 +36,14 @@ def learn_to_imitate(
     run: Run,
     max_tokens: int,
     *,
-    reply_weight: float = 0.0,
+    observation_loss_weight: float = 0.0,
 ) -> list[Metric]:
     """One optimizer step of a policy: cross-entropy of the rows' answers.
 
     Args:
         rows: the global batch.
         max_tokens: of a micro-batch.
-        reply_weight: what a token of the world's replies weighs beside one of an answer.
+        observation_loss_weight: what a token of the world's replies weighs beside one of an answer.
 
     Returns:
         Loss of the global batch, nats per token of its answers, and norm of the gradient; where
@@ -54,13 +54,15 @@ def learn_to_imitate(
     mine = rows[run.process :: run.processes]
     losses: list[Callable[[], Tensor]] = []
     for b in lay_out_rows(mine, policy.encoder, policy.device, max_tokens):
-        told = Replies(mark_replies(b, mine), reply_weight, replied) if reply_weight else None
+        told = None
+        if observation_loss_weight:
+            told = Replies(mark_replies(b, mine), observation_loss_weight, replied)
         losses.append(partial(imitate, b.tokens, b.is_action_BT, actions, policy, run, total, told))
     norm = updater.step(losses)
     policy.weights_changed()
     measures = [Metric("loss", float(run.sum(total))), Metric("gradient_norm", norm)]
-    if reply_weight:
-        measures.append(Metric("reply_loss", float(run.sum(replied)) / max(1, replies)))
+    if observation_loss_weight:
+        measures.append(Metric("observation_loss", float(run.sum(replied)) / max(1, replies)))
     return measures
 
 

@@ -285,7 +285,7 @@ def calling(on_iteration: OnIteration | None) -> Generator[None]:
 
 def _refuse_to_delete_inputs(config: AnyConfig) -> None:
     output = Path(config.output).resolve()
-    for field in ("model", "data", "corrections"):
+    for field in ("model", "data", "dagger_data"):
         path = getattr(config, field, None)
         if path is not None and Path(path).resolve().is_relative_to(output):
             raise ConfigError(

@@ -25,10 +25,10 @@ from forethought.models.tiny import (
     wrap_tokenizer,
 )
 from forethought.offline.stored_data import require_learnable
-from forethought.rollouts.corrections import corrected
+from forethought.rollouts.action_noise import SlippingExpert
+from forethought.rollouts.dagger import corrected
 from forethought.rollouts.scripted import Answer, expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
-from forethought.rollouts.slips import SlippingExpert
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World, open_world
 from forethought.runs.sources import MODEL_DIR, model_source
@@ -96,7 +96,7 @@ def demonstrations(world: World, config: LanguageConfig) -> Iterable[Trajectory]
 def demonstrated_steps(world: World, config: SFTConfig) -> Iterator[tuple[Step, bool]]:
     """The expert's steps, without end, and whether to learn from them: not where it slips."""
     world.require_expert()
-    expert = SlippingExpert(config.slips, config.prompt.format, seed=config.seed)
+    expert = SlippingExpert(config.action_noise, config.prompt.format, seed=config.seed)
     for trajectory in _played(world, config, expert):
         slips = expert.end_episode()
         yield from zip(trajectory.steps, (not slip for slip in slips), strict=False)

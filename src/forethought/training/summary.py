@@ -114,7 +114,7 @@ def summarize_actions(collected: Collected, run: Run) -> list[Metric]:
     return [
         Metric("environment_steps", steps_played(collected, run)),
         Metric("action_probability", _mean(probabilities)),
-        Metric("certain_actions", _mean([float(p >= CERTAIN) for p in probabilities])),
+        Metric("collapsed_actions", _mean([float(p >= CERTAIN) for p in probabilities])),
     ]
 
 

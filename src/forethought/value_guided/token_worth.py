@@ -40,7 +40,7 @@ def weigh_by_likelihood(
         min_probability=support.min_probability,
         dummy=dummy,
     )
-    if acting.extraction == "probability":
+    if acting.policy_extraction == "probability":
         worth_BV = likelihood_logprobs_BV.exp().masked_fill(~support_BV, 0.0)
     else:
         worth_BV = likelihood_ratios(

@@ -41,7 +41,9 @@ def ppo(checkpoint: Checkpoint, output: Path, *, iterations: int = 1, **changes:
         batch_size=8,
         checkpoint_every=1,
         environment=world_of(checkpoint),
-        rollout=RolloutConfig(slots=4, steps_per_iteration=8, temperature=1.0, max_new_tokens=12),
+        rollout=RolloutConfig(
+            num_envs=4, steps_per_iteration=8, temperature=1.0, max_new_tokens=12
+        ),
         optimizer=OPTIMIZER,
         compute=ComputeConfig(**compute),
         **changes,
@@ -80,6 +82,6 @@ def train_and_take_up(
 
 
 def assert_acts(policy: Policy, world: World) -> None:
-    settings = EvaluationSettings(episodes=2, max_new_tokens=4, slots=2, temperature=1.0)
+    settings = EvaluationSettings(episodes=2, max_new_tokens=4, num_envs=2, temperature=1.0)
     played = play_policy(policy, world, settings)
     assert all(episode.failure is None for episode in played)

@@ -19,8 +19,8 @@ def test_both_phases_and_acting(
     checkpoint: Checkpoint, world: World, offline: dict[str, Any], has_adapters: bool
 ) -> None:
     config = QSFTConfig(
-        lowest_return=-20.0,
-        highest_return=20.0,
+        return_min=-20.0,
+        return_max=20.0,
         backup_beta=4.0,
         lora=lora_of(checkpoint) if has_adapters else LoraConfig(),
         **offline,

@@ -26,7 +26,7 @@ from tests.contract.architectures.runs import lora_of, metrics_of, world_of
 pytestmark = pytest.mark.slow
 
 ROLLOUT = RolloutConfig(
-    slots=32, steps_per_iteration=32, temperature=1.0, max_new_tokens=32, on_invalid="penalize"
+    num_envs=32, steps_per_iteration=32, temperature=1.0, max_new_tokens=32, on_invalid="penalize"
 )
 
 
@@ -69,7 +69,7 @@ def test_an_update_of_dpo(checkpoint_of: ReadCheckpoint, tmp_path: Path) -> None
             model=checkpoint.folder,
             output=str(tmp_path / "sft"),
             environment=EnvironmentConfig(id="Bandit", options=("expert=random_choice",)),
-            demonstrations=64,
+            expert_steps=64,
             batch_size=8,
             lora=lora_of(checkpoint),
             optimizer=optimizer,

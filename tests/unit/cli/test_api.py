@@ -81,7 +81,10 @@ def test_a_refusal_is_one_line(type_: Type, server: ChatServer) -> None:
         (EVALUATE, "no endpoint is named — set OPENAI_BASE_URL"),
         ("evaluate api:m", "api:m is not a run folder"),
         (f"{EVALUATE} --api.attempts 0", "api.attempts is 0 — expected 1 to 100"),
-        (f"{EVALUATE} --hold-actions", "hold_actions is True — expected False for api:some/model"),
+        (
+            f"{EVALUATE} --constrain-actions",
+            "constrain_actions is True — expected False for api:some/model",
+        ),
     ],
 )
 def test_what_is_missing_is_named(

@@ -27,7 +27,7 @@ def test_what_has_no_values_is_refused(type_: Type, sft_run: Path) -> None:
 
 
 def test_heads_have_nothing_to_extract(type_: Type, valued_run: Path) -> None:
-    outcome = type_(f"evaluate {valued_run} --beta 1 --extraction probability {HOW}")
+    outcome = type_(f"evaluate {valued_run} --beta 1 --policy-extraction probability {HOW}")
     if valued_run.name == "q_sft":
         assert (outcome.code, "probability" in outcome.out) == (0, True)
     else:

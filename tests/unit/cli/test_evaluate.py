@@ -11,11 +11,11 @@ def test_a_memory_of_pictures_is_refused_before_the_model_is_loaded(type_: Type)
     """There is no such model, which would be the complaint otherwise."""
     outcome = type_(
         "evaluate no/model --environment.id ALFWorld --environment.options view=picture "
-        "--prompt.history memory"
+        "--prompt.history summary"
     )
     assert outcome.code == 2
     assert outcome.lines == [
-        "error: prompt.history is 'memory' — expected none or last_k where only images are shown, "
+        "error: prompt.history is 'summary' — expected none or window where only images are shown, "
         "which leave no text to sum up"
     ]
 
@@ -25,7 +25,10 @@ def test_a_memory_of_pictures_is_refused_before_the_model_is_loaded(type_: Type)
     [
         ("--training-seeds", "training_seeds is True — expected False without --beta"),
         ("--top-p 0.9", "top_p is 0.9 — expected nothing without --beta"),
-        ("--extraction ratio", "extraction is 'ratio' — expected nothing without --beta"),
+        (
+            "--policy-extraction ratio",
+            "policy_extraction is 'ratio' — expected nothing without --beta",
+        ),
         ("--beta", "beta is '()' — expected one β or more"),
         ("--api.style react", "api is 'set' — expected left out for {run}, which is no api:NAME"),
     ],

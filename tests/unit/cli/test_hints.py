@@ -10,7 +10,7 @@ from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.serving.engine import Engine
 from tests.unit.cli.terminal import Outcome, Type
 
-SMALL = "--demonstrations 8 --batch-size 8 --compute.threads 1"
+SMALL = "--expert-steps 8 --batch-size 8 --compute.threads 1"
 SERVE = "--port 0 --threads 1"
 
 
@@ -32,9 +32,9 @@ SERVE = "--port 0 --threads 1"
         ),
         pytest.param(
             EnvironmentConfig("Wordle", options=("replies=known", "spelling=words"), workers=2),
-            PromptConfig(format="action_only", tell_invalid=True, return_levels=4),
+            PromptConfig(format="action_only", invalid_action_feedback=True, return_bins=4),
             "--environment.options replies=known spelling=words --prompt.format action_only "
-            "--prompt.tell-invalid --prompt.return-levels 4",
+            "--prompt.invalid-action-feedback --prompt.return-bins 4",
             id="what differs, but for workers",
         ),
         pytest.param(
@@ -90,7 +90,7 @@ def test_a_served_run_is_played_as_advised(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    how = "--environment.options rules=reference --prompt.tell-invalid"
+    how = "--environment.options rules=reference --prompt.invalid-action-feedback"
     train = f"train sft --model {sft_run} --environment.id NumberLine {how} {SMALL}"
     assert type_(f"{train} --output runs/a").code == 0
     played: list[Outcome] = []

@@ -25,10 +25,12 @@ COMMAND = "quickstart --episodes 4"
 @pytest.fixture(autouse=True)
 def small_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     def small_sft(settings: Quickstart) -> SFTConfig:
-        return replace(sft_config(settings), demonstrations=64, epochs=2.0, batch_size=16)
+        return replace(sft_config(settings), expert_steps=64, epochs=2.0, batch_size=16)
 
     def small_ppo(settings: Quickstart) -> PPOConfig:
-        rollout = RolloutConfig(slots=4, steps_per_iteration=8, temperature=1.0, max_new_tokens=8)
+        rollout = RolloutConfig(
+            num_envs=4, steps_per_iteration=8, temperature=1.0, max_new_tokens=8
+        )
         return replace(
             ppo_config(settings), rollout=rollout, total_steps=16, batch_size=8, checkpoint_every=1
         )

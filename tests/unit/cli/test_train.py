@@ -90,7 +90,7 @@ def test_a_file_may_hold_values_that_only_fit_together(type_: Type, tmp_path: Pa
         "model: tiny\ntotal_steps: 20\nbatch_size: 10\nenvironment: {id: Bandit}\n"
         "rollout: {slots: 5, steps_per_iteration: 10}\n"
     )
-    outcome = type_("train ppo --config my.yaml --rollout.slots 2 --dry-run")
+    outcome = type_("train ppo --config my.yaml --rollout.num-envs 2 --dry-run")
     assert outcome.code == 0
     assert "20 of the environment: 2 iterations of 10, in 2 slots" in outcome.out
 
@@ -116,7 +116,7 @@ def test_a_dry_run_counts_the_pictures_that_stay_in_memory(type_: Type) -> None:
     """50,000 of 300 × 300 pixels, the paper's demonstrations, are 12.6 GiB at three bytes each,
     and wait packed; the 1,024 of an iteration are as they were drawn."""
     words = "--environment.id NumberLine --environment.image-size 300"
-    sft = type_(f"train sft {words} --demonstrations 50000 --dry-run")
+    sft = type_(f"train sft {words} --expert-steps 50000 --dry-run")
     packed = re.findall(r", pictures (0\.\d\d) GiB\n", sft.out)
     assert [0.05 < float(size) < 0.5 for size in packed] == [True]
     online = f"train ppo --model tiny {words} --rollout.steps-per-iteration 1024 --dry-run"
@@ -234,7 +234,7 @@ def test_what_is_no_run_cannot_be_resumed(
     ],
 )
 def test_bad_flags(type_: Type, words: str, line: str) -> None:
-    got = refusal(type_, f"train sft --demonstrations 8 --compute.threads 1 {words}")
+    got = refusal(type_, f"train sft --expert-steps 8 --compute.threads 1 {words}")
     assert got.startswith(line)
 
 
@@ -267,7 +267,7 @@ def test_a_run_with_values_is_a_start_too(type_: Type, valued_run: Path, tmp_pat
         type_("collect --policy random --environment.id Bandit --episodes 8 --output data").code
         == 0
     )
-    words = f"train ilql {VALUES} --behavior-epochs 0 --model {valued_run} --data data"
+    words = f"train ilql {VALUES} --bc-epochs 0 --model {valued_run} --data data"
     outcome = type_(f"{words} --output {tmp_path / 'next'}")
     assert outcome.code == 0, outcome.err
     weights = "behavior/model.safetensors"

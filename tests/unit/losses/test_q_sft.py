@@ -26,7 +26,7 @@ def loss_of(logits_NV: Tensor, target: float, choices: list[bool], dummy: int | 
         choices_NV=torch.tensor([choices] * count),
         dummy=dummy,
     )
-    assert result.leftover.item() == pytest.approx(1 - target)
+    assert result.residual_mass.item() == pytest.approx(1 - target)
     return result.loss
 
 

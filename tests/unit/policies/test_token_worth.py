@@ -27,7 +27,7 @@ BEHAVIOR_P, LIKELIHOOD_P = [0.5, 0.4, 0.1], [0.1, 0.36, 0.1]
             id="ratio",
         ),
         pytest.param(
-            ActingConfig(beta=2.0, extraction="probability"),
+            ActingConfig(beta=2.0, policy_extraction="probability"),
             SupportConfig(),
             [0.5 * exp(0.2), 0.4 * exp(0.72), 0.1 * exp(0.2)],
             id="probability",

@@ -43,15 +43,15 @@ def rooms_so_far(past: Sequence[Past], observation: Observation) -> Observation:
     ("prompter", "past", "lines"),
     [
         pytest.param(HistoryPrompter(PLAIN), PAST, BASE, id="none: the Markov prompt"),
-        pytest.param(HistoryPrompter(PLAIN, "last_k"), [], BASE, id="nothing lies behind"),
+        pytest.param(HistoryPrompter(PLAIN, "window"), [], BASE, id="nothing lies behind"),
         pytest.param(
-            HistoryPrompter(PLAIN, "last_k", steps=2),
+            HistoryPrompter(PLAIN, "window", steps=2),
             PAST,
             ["Before:", "room 1", "> jump", "room 1", "> right", "Now:", *BASE],
             id="the last two",
         ),
         pytest.param(
-            HistoryPrompter(PLAIN, "last_k", steps=5),
+            HistoryPrompter(PLAIN, "window", steps=5),
             PAST[:1],
             ["Before:", "room 0", "> left", "Now:", *BASE],
             id="fewer than five",
@@ -96,7 +96,7 @@ def test_what_is_remembered() -> None:
 
 def test_keys_tell_apart_what_prompts_tell_apart() -> None:
     """Equal keys exactly for equal states and equal tales of the past."""
-    told = HistoryPrompter(PLAIN, "last_k", steps=1)
+    told = HistoryPrompter(PLAIN, "window", steps=1)
     other = [*PAST[:2], behind(room(1), "left", None)]
     assert told.state_key(room(2), PAST) == told.state_key(room(2), PAST[2:])
     assert told.state_key(room(2), PAST) != told.state_key(room(2), other)
@@ -116,7 +116,7 @@ def test_a_prompter_without_interest_in_the_past() -> None:
 
 
 def test_refused() -> None:
-    refusal = r"prompt.history is 'memory' — expected none or last_k for NumberLine"
+    refusal = r"prompt.history is 'summary' — expected none or window for NumberLine"
     with pytest.raises(ConfigError, match=refusal):
         find_summary("NumberLine", make_environment("NumberLine"))
     # `summarize` is a function of the options alone.
@@ -126,4 +126,4 @@ def test_refused() -> None:
     assert getter(images) is None
     assert getter(both) is alfworld_summary
     with pytest.raises(ConfigError, match="history_steps is 0 — expected 1 to 100"):
-        PromptConfig(history="last_k", history_steps=0)
+        PromptConfig(history="window", history_steps=0)

@@ -105,7 +105,7 @@ def test_no_examples_may_be_shown() -> None:
 
 
 def test_the_past_is_told_as_it_was_to_be() -> None:
-    history = PromptConfig("action_only", history="last_k")
+    history = PromptConfig("action_only", history="window")
     opened = open_world(EnvironmentConfig("Bandit"), history, default_image_size=None)
     prompter = with_history(reasoning_and_acting(opened, examples=1).prompter)
     environment = opened.factory()

@@ -22,9 +22,9 @@ def texts(messages: Sequence[Message]) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("prompt", "line"),
     [
-        (PromptConfig(return_levels=4), "Wanted return: level 4 of 4"),
-        (PromptConfig(return_levels=4, return_level=2), "Wanted return: level 2 of 4"),
-        (PromptConfig(return_levels=2, history="last_k"), "Wanted return: level 2 of 2"),
+        (PromptConfig(return_bins=4), "Wanted return: level 4 of 4"),
+        (PromptConfig(return_bins=4, return_bin=2), "Wanted return: level 2 of 4"),
+        (PromptConfig(return_bins=2, history="window"), "Wanted return: level 2 of 2"),
     ],
 )
 def test_told_as_learned(prompt: PromptConfig, line: str) -> None:
@@ -65,7 +65,7 @@ def test_a_conversation_keeps_what_it_asked_for() -> None:
 
 
 def test_an_episode_stays_one_sequence() -> None:
-    prompt = PromptConfig(format="action_only", return_levels=4)
+    prompt = PromptConfig(format="action_only", return_bins=4)
     world = open_world(EnvironmentConfig("Wordle"), prompt, default_image_size=64)
     environment = world.factory()
     prompts = [world.prompter.messages(environment.reset(0))]
@@ -80,11 +80,11 @@ def test_an_episode_stays_one_sequence() -> None:
 @pytest.mark.parametrize(
     ("levels", "level", "message"),
     [
-        (1, None, "prompt.return_levels is 1 — expected 0, or 2 to 100"),
-        (0, 1, r"prompt.return_level is 1 — expected 1 to prompt.return_levels \(0\)"),
-        (4, 5, r"prompt.return_level is 5 — expected 1 to prompt.return_levels \(4\)"),
+        (1, None, "prompt.return_bins is 1 — expected 0, or 2 to 100"),
+        (0, 1, r"prompt.return_bin is 1 — expected 1 to prompt.return_bins \(0\)"),
+        (4, 5, r"prompt.return_bin is 5 — expected 1 to prompt.return_bins \(4\)"),
     ],
 )
 def test_wrong_settings(levels: int, level: int | None, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        PromptConfig(return_levels=levels, return_level=level)
+        PromptConfig(return_bins=levels, return_bin=level)

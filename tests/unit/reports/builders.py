@@ -46,9 +46,9 @@ PPO = PPOConfig(
     seed=3,
     total_steps=4 * PPO_STEPS,
     batch_size=PPO_STEPS,
-    rollout=RolloutConfig(slots=4, steps_per_iteration=PPO_STEPS),
+    rollout=RolloutConfig(num_envs=4, steps_per_iteration=PPO_STEPS),
 )
-SFT = SFTConfig(output="runs/sft", demonstrations=64, batch_size=16)
+SFT = SFTConfig(output="runs/sft", expert_steps=64, batch_size=16)
 
 
 def completion(text: str, width: int = 4) -> Completion:

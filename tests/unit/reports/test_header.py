@@ -16,7 +16,7 @@ from forethought.reports.header import header_section, page_title, setup_section
 from forethought.reports.inputs import read_run
 from tests.unit.reports.builders import PPO, SFT, Page, evaluation, make_run
 
-DPO = DPOConfig(total_steps=40, rollout=RolloutConfig(slots=8, steps_per_iteration=8))
+DPO = DPOConfig(total_steps=40, rollout=RolloutConfig(num_envs=8, steps_per_iteration=8))
 
 
 def facts(run: Path) -> dict[str, str]:

@@ -7,7 +7,7 @@ import pytest
 from forethought.configs.parts import AnswerForm, EnvironmentConfig, PromptConfig
 from forethought.generation.contract import GenerationResult
 from forethought.rollouts.collector import AnswerSettings, Collector, OnInvalid
-from forethought.rollouts.corrections import corrected
+from forethought.rollouts.dagger import corrected
 from forethought.rollouts.scripted import play
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.world import World, open_world

@@ -46,7 +46,7 @@ def held_in(world: type[TroublesomeWorld], *, holds: bool = True) -> dict[int, s
             runner=InProcessRunner(world, 1),
             policy=policy,
             prompter=PlainPrompter(world.actions, "action_only"),
-            settings=AnswerSettings(8, 1.0, "penalize", hold_actions=holds),
+            settings=AnswerSettings(8, 1.0, "penalize", constrain_actions=holds),
             split=Split.TRAINING,
             run_seed=0,
         )

@@ -16,7 +16,7 @@ from forethought.types import Observation, Trajectory
 from tests.unit.environments.troublesome_world import TroublesomeWorld
 from tests.unit.rollouts.dice import Dice
 
-TOLD = HistoryPrompter(PlainPrompter(TroublesomeWorld.actions, "action_only"), "last_k", steps=2)
+TOLD = HistoryPrompter(PlainPrompter(TroublesomeWorld.actions, "action_only"), "window", steps=2)
 
 
 class SlowToStart(TroublesomeWorld):
@@ -106,7 +106,7 @@ def test_a_restored_slot_tells_the_same_past() -> None:
 
 
 def test_a_scripted_agent_is_told_as_a_model_is() -> None:
-    prompt = PromptConfig(history="last_k", history_steps=1)
+    prompt = PromptConfig(history="window", history_steps=1)
     world = open_world(EnvironmentConfig("NumberLine"), prompt, default_image_size=64)
     episodes = play(world.id, world.factory(), world.prompter, expert_answer("thoughts"), range(9))
     long = next(episode for episode in episodes if len(episode.steps) > 1)

@@ -12,7 +12,7 @@ from forethought.environments.vector import InProcessRunner, Runner, SubprocessR
 from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.prompts.choice import make_prompter
 from forethought.rollouts.collector import AnswerSettings, Collector
-from forethought.rollouts.corrections import corrected
+from forethought.rollouts.dagger import corrected
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.thought_counts import Count, ThoughtCounts, count_thoughts

@@ -99,7 +99,7 @@ class Workshop:
 
     def judge(self, config: AnyConfig, settings: EvaluationSettings) -> Evaluation:
         options = config.environment.options
-        temperature, held = settings.temperature, settings.hold_actions
+        temperature, held = settings.temperature, settings.constrain_actions
         differs = [f"at {temperature:g}"] * (temperature > 0) + ["held"] * held
         self.judged.append(" ".join((_called(config), *options, *differs)))
         found = evaluation(self.successes(config), settings.episodes)

@@ -52,7 +52,7 @@ def test_fields_that_depend_on_each_other_are_overridden_together() -> None:
     plan = make_plan(STUDY.replace("overrides: {thought_weight: 0.0, ", both + " #"))
     config = plan.rows[1].chains[0][1].config
     assert isinstance(config, PPOConfig)
-    assert (config.rollout.slots, config.rollout.steps_per_iteration) == (48, 96)
+    assert (config.rollout.num_envs, config.rollout.steps_per_iteration) == (48, 96)
 
 
 def test_a_row_may_have_seeds_of_its_own() -> None:

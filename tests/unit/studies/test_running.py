@@ -84,7 +84,7 @@ def test_sampled_answers_are_judged_beside_the_greedy_ones(plan: Plan) -> None:
 
 def test_answers_held_to_open_actions_are_judged_beside_the_free_ones(plan: Plan) -> None:
     workshop = Workshop()
-    told = "also_judged: [{name: held, hold_actions: true}]\n"
+    told = "also_judged: [{name: held, constrain_actions: true}]\n"
     outcomes = run_cells(make_plan(ONE_SEED + told), workshop.work)
     assert workshop.judged[:2] == ["sft 0", "sft 0 held"]
     held = [[e and e.holds_actions for e in (o.evaluation, *o.also)] for o in outcomes]

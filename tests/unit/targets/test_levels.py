@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from forethought.targets.levels import best_episodes, return_levels
+from forethought.targets.levels import best_episodes, return_bins
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_best_episodes(fraction: float, kept: list[int]) -> None:
 
 def levels_of(returns: list[float], levels: int) -> list[int]:
     """Of episodes of one step each."""
-    told = return_levels([np.array([one]) for one in returns], levels=levels)
+    told = return_bins([np.array([one]) for one in returns], levels=levels)
     return [level for (level,) in told]
 
 
@@ -45,7 +45,7 @@ def test_levels(returns: list[float], levels: int, expected: list[int]) -> None:
 def test_levels_are_among_those_that_came_so_far() -> None:
     """At its second step the first episode has the lowest return of two, not of three."""
     episodes = [np.array([1.0, 0.0]), np.array([3.0]), np.array([2.0, 2.0])]
-    assert return_levels(episodes, levels=3) == [(1, 1), (3,), (2, 3)]
+    assert return_bins(episodes, levels=3) == [(1, 1), (3,), (2, 3)]
 
 
 def test_refused() -> None:
@@ -54,4 +54,4 @@ def test_refused() -> None:
     with pytest.raises(ValueError, match="fraction: expected above 0, at most 1, got 0"):
         best_episodes([1.0], fraction=0)
     with pytest.raises(ValueError, match="levels: expected 2 or more, got 1"):
-        return_levels([], levels=1)
+        return_bins([], levels=1)

@@ -61,7 +61,7 @@ def offline(small_model: Path, walks: Path, tmp_path: Path) -> dict[str, Any]:
         "data": str(walks),
         "output": str(tmp_path / "run"),
         "batch_size": 8,
-        "target_rate": 0.1,
+        "polyak_tau": 0.1,
         "environment": CROSSING,
         "prompt": ACTION_ONLY,
         "optimizer": OptimizerConfig(learning_rate=3e-3, final_learning_rate=0.0, epsilon=1e-8),

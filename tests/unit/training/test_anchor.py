@@ -82,7 +82,7 @@ def test_the_reference_is_asked_once_an_iteration_and_its_answers_reach_the_samp
         kl_use=use,
         batch_size=8,
         epochs=1,
-        rollout=RolloutConfig(slots=4, steps_per_iteration=8, max_new_tokens=8, temperature=1.0),
+        rollout=RolloutConfig(num_envs=4, steps_per_iteration=8, max_new_tokens=8, temperature=1.0),
         environment=CROSSING,
         prompt=ACTION_ONLY,
         compute=ComputeConfig(threads=1),

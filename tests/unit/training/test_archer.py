@@ -46,7 +46,7 @@ from tests.unit.training.offline_runs import (
 @pytest.fixture
 def config(offline: dict[str, Any]) -> ArcherConfig:
     """Two updates of each phase, a checkpoint after every one."""
-    epochs = {"behavior_epochs": 0.2, "critic_epochs": 0.2, "actor_epochs": 0.2}
+    epochs = {"bc_epochs": 0.2, "critic_epochs": 0.2, "actor_epochs": 0.2}
     return ArcherConfig(gamma=0.9, beta=2.0, checkpoint_every=1, **epochs, **offline)
 
 
@@ -240,7 +240,7 @@ def test_what_was_cut(config: ArcherConfig, crossing: World, tmp_path: Path) -> 
     path = tmp_path / "cut.parquet"
     write_shard(path, [cut_after(walk, 1), cut_after(walk, 2), walk])
     config = replace(config, data=str(path), batch_size=1, critic_epochs=1.0, actor_epochs=1.0)
-    train_archer(replace(config, behavior_epochs=0.0))
+    train_archer(replace(config, bc_epochs=0.0))
     write_shard(path, [cut_after(walk, 1)])
     with pytest.raises(ConfigError, match="holds no step whose outcome is known"):
         train_archer(config, existing="overwrite")
@@ -268,7 +268,7 @@ def test_settings_come_back_equal(config: ArcherConfig, tmp_path: Path) -> None:
         ({"weight_cap": 0.5}, "weight_cap is 0.5 — expected 1 or more"),
         ({"gamma": 1.1}, r"gamma is 1\.1"),
         ({"actor_epochs": 0.0}, r"actor_epochs is 0\.0 — expected above 0"),
-        ({"prompt": PromptConfig(return_levels=4)}, r"prompt\.return_levels is 4 — expected 0"),
+        ({"prompt": PromptConfig(return_bins=4)}, r"prompt\.return_bins is 4 — expected 0"),
     ],
 )
 def test_wrong_settings(changes: dict[str, Any], message: str) -> None:

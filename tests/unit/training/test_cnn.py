@@ -39,7 +39,7 @@ def small(output: Path) -> CNNConfig:
         batch_size=16,
         checkpoint_every=1,
         environment=CORNERS,
-        rollout=RolloutConfig(slots=4, steps_per_iteration=16, temperature=1.0),
+        rollout=RolloutConfig(num_envs=4, steps_per_iteration=16, temperature=1.0),
         compute=ComputeConfig(threads=1),
     )
 
@@ -113,7 +113,7 @@ def test_resumed_equals_never_stopped_and_is_judged(tmp_path: Path) -> None:
     resumed = load_file(run / last / "model/cnn.safetensors")
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
     assert len((run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()) == 3
-    settings = EvaluationSettings(episodes=8, slots=4)
+    settings = EvaluationSettings(episodes=8, num_envs=4)
     judge(Evaluate(str(run), evaluation=settings, threads=1, environment=CORNERS))
     assert json.loads((run / "evaluation.json").read_text(encoding="utf-8"))["checkpoint"]
 

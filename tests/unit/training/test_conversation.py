@@ -43,15 +43,15 @@ def answers(policy: HuggingFacePolicy) -> list[Example]:
 
 
 def loss_of(
-    rows: list[Row], policy: HuggingFacePolicy, reply_weight: float = 0.0
+    rows: list[Row], policy: HuggingFacePolicy, observation_loss_weight: float = 0.0
 ) -> tuple[float, torch.Tensor]:
     """With the gradient of the output layer."""
     actions, run = sum(row.actions for row in rows), cast(Run, OneProcess())
     policy.module.zero_grad()
     loss = torch.zeros(())
     for batch in lay_out_rows(rows, policy.encoder, policy.device, 4096):
-        told = Replies(mark_replies(batch, rows), reply_weight, torch.zeros(()))
-        replies = told if reply_weight else None
+        told = Replies(mark_replies(batch, rows), observation_loss_weight, torch.zeros(()))
+        replies = told if observation_loss_weight else None
         tokens, is_action_BT, _ = batch
         part = imitate(tokens, is_action_BT, actions, policy, run, torch.zeros(()), replies)
         part.backward()
@@ -99,7 +99,7 @@ def test_replies_weigh_as_asked(answers: list[Example], policy: HuggingFacePolic
     everything = alone_in_a_row(row.packed)
     all_loss, all_gradient = loss_of([everything], policy)
     mine, mine_gradient = loss_of([row], policy)
-    found, gradient = loss_of([row], policy, reply_weight=0.3)
+    found, gradient = loss_of([row], policy, observation_loss_weight=0.3)
     scale = everything.actions / row.actions
     assert found == pytest.approx(mine + 0.3 * (all_loss * scale - mine), rel=1e-5)
     expected = mine_gradient + 0.3 * (all_gradient * scale - mine_gradient)
@@ -117,17 +117,17 @@ def test_a_run_learns_the_replies(small_model: Path, tmp_path: Path) -> None:
         model=str(small_model),
         output=str(tmp_path / "run"),
         data=str(tmp_path / "games.parquet"),
-        reply_weight=1.0,
+        observation_loss_weight=1.0,
         epochs=10.0,
         batch_size=8,
         environment=wordle,
         prompt=prompt,
     )
     metrics = read_metrics(train_sft(config) / "metrics.jsonl")
-    first, *_, last = metrics.column("reply_loss").values
+    first, *_, last = metrics.column("observation_loss").values
     assert last < 0.8 * first
-    other = replace(config, output=str(tmp_path / "other"), reply_weight=0.0, epochs=1.0)
-    assert "reply_loss" not in read_metrics(train_sft(other) / "metrics.jsonl").names
+    other = replace(config, output=str(tmp_path / "other"), observation_loss_weight=0.0, epochs=1.0)
+    assert "observation_loss" not in read_metrics(train_sft(other) / "metrics.jsonl").names
 
 
 def test_nothing_learned_no_row(answers: list[Example]) -> None:

@@ -13,7 +13,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from forethought.algorithms.dpo.config import DPOConfig, Objective
+from forethought.algorithms.dpo.config import DPOConfig, LossType
 from forethought.algorithms.dpo.samples import PairTokens
 from forethought.algorithms.dpo.scoring import Learner, ask_reference
 from forethought.algorithms.dpo.train import consistency_of, draw, train_dpo
@@ -42,7 +42,7 @@ from forethought.training.reference import (
 from forethought.training.run import Run
 from tests.unit.training.small_bandit import WORLD, pairs_in_play, save_small_model
 
-OBJECTIVES: list[Objective] = [
+LOSS_TYPES: list[LossType] = [
     *("dpo", "constant_action", "apw", "ipo", "rdpo", "rpo", "hinge", "kto", "simpo")
 ]
 
@@ -73,7 +73,7 @@ def settings(model: Path, data: Path, output: Path) -> DPOConfig:
         model=str(model),
         output=str(output),
         data=str(data),
-        objective="dpo",
+        loss_type="dpo",
         epochs=3,
         batch_size=4,
         checkpoint_every=1,
@@ -123,13 +123,13 @@ def test_all_processes_together_draw_as_many() -> None:
         assert first + second == drawn(OneOf(0, 8), "abcdefgh", n)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("loss_type", LOSS_TYPES)
 def test_every_objective_prefers_the_winners(
-    objective: Objective, model: Path, data: Path, tmp_path: Path
+    loss_type: LossType, model: Path, data: Path, tmp_path: Path
 ) -> None:
     config = replace(
         settings(model, data, tmp_path / "run"),
-        objective=objective,
+        loss_type=loss_type,
         weight_normalization="geometric_mean",  # p(a|T) of a model that knows nothing is 1e-20
     )
     log = read_metrics(train_dpo(config) / "metrics.jsonl")
@@ -144,7 +144,7 @@ def test_the_reference_does_not_move_unless_told_to(
 ) -> None:
     config = settings(model, data, tmp_path / "never")
     never = read_metrics(train_dpo(config) / "metrics.jsonl").column("winner_log_ratio").values
-    fresh = replace(config, output=str(tmp_path / "always"), refresh_every=1)
+    fresh = replace(config, output=str(tmp_path / "always"), ref_model_sync_every=1)
     always = read_metrics(train_dpo(fresh) / "metrics.jsonl").column("winner_log_ratio").values
     assert never[0] == always[0]
     assert abs(always[-1]) < abs(never[-1])
@@ -157,7 +157,7 @@ def test_apc_holds_to_the_start_or_to_a_reference_that_moves(
     config = replace(
         settings(model, data, tmp_path / "run"),
         epochs=2,
-        refresh_every=1,
+        ref_model_sync_every=1,
         consistency_reference=reference,
     )
     checkpoint = train_dpo(config) / "checkpoints" / "step_2"
@@ -220,11 +220,13 @@ def test_apc_by_hand() -> None:
     assert slopes[1].item() == pytest.approx(0.4 * -0.5)
 
 
-@pytest.mark.parametrize("refresh_every", [None, 2])
+@pytest.mark.parametrize("ref_model_sync_every", [None, 2])
 def test_resumed_equals_never_stopped(
-    refresh_every: int | None, model: Path, data: Path, tmp_path: Path
+    ref_model_sync_every: int | None, model: Path, data: Path, tmp_path: Path
 ) -> None:
-    config = replace(settings(model, data, tmp_path / "run"), refresh_every=refresh_every)
+    config = replace(
+        settings(model, data, tmp_path / "run"), ref_model_sync_every=ref_model_sync_every
+    )
     run = train_dpo(config)
     last = Path("checkpoints/step_3")
     whole, log = load_file(run / last / "model/model.safetensors"), run / "metrics.jsonl"
@@ -243,7 +245,7 @@ def test_data_without_pairs_is_refused(model: Path, data: Path, tmp_path: Path) 
 
 
 def test_settings_come_back_equal(tmp_path: Path) -> None:
-    config = DPOConfig(objective="simpo", beta=2.0, pairing="mcts", refresh_every=3)
+    config = DPOConfig(loss_type="simpo", beta=2.0, pairing="mcts", ref_model_sync_every=3)
     (tmp_path / "config.yaml").write_text(dump_config(config), encoding="utf-8")
     assert load_any_config(tmp_path / "config.yaml") == config
 
@@ -252,8 +254,8 @@ def test_settings_come_back_equal(tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"beta": 0.0}, "beta is 0.0 — expected above 0"),
-        ({"label_noise": 0.5}, "label_noise is 0.5 — expected 0 up to 0.5"),
-        ({"group_size": 5}, r"group_size is 5 — expected a divisor of rollout.slots \(64\)"),
+        ({"label_smoothing": 0.5}, "label_smoothing is 0.5 — expected 0 up to 0.5"),
+        ({"group_size": 5}, r"group_size is 5 — expected a divisor of rollout.num_envs \(64\)"),
         ({"branches": 1}, "branches is 1 — expected 2 to 64"),
         ({"horizon": 4}, "horizon is 4 — expected 1 or more, with pairing branch; or null"),
         ({"batch_size": 257}, r"batch_size is 257 — expected 1 to pairs_per_iteration \(256\)"),
@@ -265,18 +267,18 @@ def test_settings_come_back_equal(tmp_path: Path) -> None:
             {"pairing": "branch", "pair_group": "task_type"},
             "pair_group is 'task_type' — expected start without pairing trajectory",
         ),
-        ({"refresh_every": 0}, "refresh_every is 0 — expected 1 or more, or null"),
+        ({"ref_model_sync_every": 0}, "ref_model_sync_every is 0 — expected 1 or more, or null"),
         (
             {"data": "x", "pairing": "branch"},
             "pairing is 'branch' — expected trajectory or matched with data",
         ),
         (
-            {"data": "x", "prompt": PromptConfig(return_levels=4)},
-            r"prompt\.return_levels is 4 — expected 0 with data",
+            {"data": "x", "prompt": PromptConfig(return_bins=4)},
+            r"prompt\.return_bins is 4 — expected 0 with data",
         ),
         (
             {"prompt": PromptConfig(format="action_only")},
-            "objective is 'apw' — expected an objective of whole answers",
+            "loss_type is 'apw' — expected an objective of whole answers",
         ),
     ],
 )

@@ -23,7 +23,7 @@ from forethought.errors import ConfigError
         pytest.param({"advantage": "gigpo"}, "2 or more with advantage gigpo"),
         pytest.param(
             {"advantage": "rloo", "group_size": 3},
-            r"group_size is 3 — expected a divisor of rollout.slots \(64\)",
+            r"group_size is 3 — expected a divisor of rollout.num_envs \(64\)",
             id="no divisor",
         ),
         pytest.param(

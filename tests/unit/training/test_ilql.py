@@ -39,7 +39,7 @@ def config(offline: dict[str, Any]) -> ILQLConfig:
     """Four updates of each phase, a checkpoint after every other one."""
     acting = ValueActingConfig(beta=4.0)
     return ILQLConfig(
-        behavior_epochs=0.4, epochs=0.4, gamma=0.9, checkpoint_every=2, acting=acting, **offline
+        bc_epochs=0.4, epochs=0.4, gamma=0.9, checkpoint_every=2, acting=acting, **offline
     )
 
 
@@ -123,7 +123,7 @@ HEADS = f"values/{HEADS_FILE}"
 
 def test_two_phases(config: ILQLConfig) -> None:
     """An update of π_φ; then its copy and the heads learn, and the slow heads follow."""
-    run = train_ilql(replace(config, checkpoint_every=1, behavior_epochs=0.1, epochs=0.2))
+    run = train_ilql(replace(config, checkpoint_every=1, bc_epochs=0.1, epochs=0.2))
     log = read_metrics(run / "metrics.jsonl")
     assert log.column("loss").steps.tolist() == [1]
     assert log.column("ilql_loss").steps.tolist() == [2, 3]
@@ -154,7 +154,7 @@ def test_resumed_equals_never_stopped(
 def test_a_model_that_imitates_already_is_left_as_it_is(
     config: ILQLConfig, small_model: Path
 ) -> None:
-    run = train_ilql(replace(config, behavior_epochs=0.0, epochs=0.1, targets="maximum"))
+    run = train_ilql(replace(config, bc_epochs=0.0, epochs=0.1, targets="maximum"))
     assert same(load_file(small_model / "model.safetensors"), weights(run, 1, BEHAVIOR))
     acting = load_value_weighted(run / "checkpoints/step_1/model", slots=2)
     assert acting.acting == config.acting
@@ -194,7 +194,7 @@ def test_settings_come_back_equal(config: ILQLConfig, tmp_path: Path) -> None:
         ({"cql_weight": -1.0}, "cql_weight is -1.0 — expected 0 or more"),
         ({"gamma": 1.1}, r"gamma is 1\.1"),
         ({"head_learning_rate": 0.0}, r"head_learning_rate is 0\.0"),
-        ({"prompt": PromptConfig(return_levels=4)}, r"prompt\.return_levels is 4 — expected 0"),
+        ({"prompt": PromptConfig(return_bins=4)}, r"prompt\.return_bins is 4 — expected 0"),
     ],
 )
 def test_wrong_settings(changes: dict[str, Any], message: str) -> None:

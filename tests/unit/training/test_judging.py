@@ -95,7 +95,7 @@ def test_rounds_are_played_until_all_processes_together_have_the_steps() -> None
         advantage="reinforce_plus_plus",
         total_steps=8,
         batch_size=8,
-        rollout=RolloutConfig(slots=2, steps_per_iteration=8),
+        rollout=RolloutConfig(num_envs=2, steps_per_iteration=8),
     )
     rounds = Rounds()
     collected = collect(cast(Any, rounds), config, cast(Run, SecondOfTwo([3], [3])))

@@ -36,7 +36,7 @@ def test_no_known_step_and_a_range_that_is_declared(
     crashed: str, offline: dict[str, Any], crossing: World
 ) -> None:
     """Nothing is fitted to the data, so it is not the map that refuses them."""
-    config = replace(QSFTConfig(**offline), data=crashed, lowest_return=-6.0, highest_return=0.0)
+    config = replace(QSFTConfig(**offline), data=crashed, return_min=-6.0, return_max=0.0)
     policy = load_policy(config.model, slots=1)
     with pytest.raises(ConfigError, match=r"none\.parquet holds no step whose outcome is known"):
         load_offline(config, crossing, policy)

@@ -28,7 +28,7 @@ from forethought.training.run import calling
 from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 
 FOUR = RolloutConfig(
-    slots=4, steps_per_iteration=4, temperature=1.0, max_new_tokens=8, on_invalid="penalize"
+    num_envs=4, steps_per_iteration=4, temperature=1.0, max_new_tokens=8, on_invalid="penalize"
 )
 Train = Callable[..., Path]
 
@@ -43,13 +43,13 @@ def config(request: pytest.FixtureRequest, offline: dict[str, Any]) -> Any:
     return {
         "ppo": lambda: PPOConfig(total_steps=12, batch_size=4, epochs=1, rollout=FOUR, **common),
         "dpo": lambda: DPOConfig(
-            total_steps=90, objective="dpo", rollout=FOUR, group_size=2, **common
+            total_steps=90, loss_type="dpo", rollout=FOUR, group_size=2, **common
         ),
         "sft": lambda: SFTConfig(**common, data=offline["data"], batch_size=8, epochs=0.2),
         # Two updates of each phase: a stop after two is one between phases.
         "archer": lambda: ArcherConfig(
             checkpoint_every=100,
-            behavior_epochs=0.2,
+            bc_epochs=0.2,
             critic_epochs=0.2,
             actor_epochs=0.2,
             **offline,
@@ -62,7 +62,7 @@ def config(request: pytest.FixtureRequest, offline: dict[str, Any]) -> Any:
             batch_size=16,
             checkpoint_every=100,
             environment=EnvironmentConfig("tests.unit.training.corners:Corners"),
-            rollout=RolloutConfig(slots=4, steps_per_iteration=16, temperature=1.0),
+            rollout=RolloutConfig(num_envs=4, steps_per_iteration=16, temperature=1.0),
             compute=ComputeConfig(threads=1),
         ),
     }[request.param]()

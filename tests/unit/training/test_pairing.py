@@ -44,7 +44,7 @@ def settings(pairing: Pairing, **changes: Any) -> DPOConfig:
         pairing=pairing,
         pairs_per_iteration=64,
         batch_size=8,
-        rollout=RolloutConfig(slots=8, steps_per_iteration=64, on_invalid="penalize"),
+        rollout=RolloutConfig(num_envs=8, steps_per_iteration=64, on_invalid="penalize"),
     )
     return replace(config, **changes)
 

@@ -41,7 +41,7 @@ from tests.unit.training.offline_runs import (
 def q_sft_config(offline: dict[str, Any]) -> QSFTConfig:
     """Four updates of each phase, a checkpoint after every other one."""
     acting = ActingConfig(beta=4.0)
-    return QSFTConfig(behavior_epochs=0.4, epochs=0.4, checkpoint_every=2, acting=acting, **offline)
+    return QSFTConfig(bc_epochs=0.4, epochs=0.4, checkpoint_every=2, acting=acting, **offline)
 
 
 def unlike(policy: HuggingFacePolicy, models: QSFTModels) -> None:
@@ -159,7 +159,7 @@ BEHAVIOR, LIKELIHOOD, TARGET = (
 
 def test_two_phases(q_sft_config: QSFTConfig) -> None:
     """An update of π_φ; then p_θ starts from it, learns, and p_θ̄ follows."""
-    changes = {"checkpoint_every": 1, "behavior_epochs": 0.1, "epochs": 0.2}
+    changes = {"checkpoint_every": 1, "bc_epochs": 0.1, "epochs": 0.2}
     run = train_q_sft(replace(q_sft_config, **changes))  # type: ignore[arg-type]
     log = read_metrics(run / "metrics.jsonl")
     assert log.column("loss").steps.tolist() == [1]
@@ -174,7 +174,7 @@ def test_two_phases(q_sft_config: QSFTConfig) -> None:
 
 def test_both_learn_from_the_same_batches(q_sft_config: QSFTConfig, small_model: Path) -> None:
     """Joint phases move π_φ, too: on the returns, and on the values behind them."""
-    changes = {"checkpoint_every": 1, "returns_epochs": 0.1, "epochs": 0.1, "phases": "joint"}
+    changes = {"checkpoint_every": 1, "mc_epochs": 0.1, "epochs": 0.1, "phases": "joint"}
     run = train_q_sft(replace(q_sft_config, **changes))  # type: ignore[arg-type]
     log = read_metrics(run / "metrics.jsonl")
     assert log.column("loss").steps.tolist() == [1, 2]
@@ -187,7 +187,7 @@ def test_both_learn_from_the_same_batches(q_sft_config: QSFTConfig, small_model:
 
 
 @pytest.mark.parametrize(
-    ("phases", "returns_epochs", "epochs", "stopped_in"),
+    ("phases", "mc_epochs", "epochs", "stopped_in"),
     [
         pytest.param("two", 0.0, 0.4, 4, id="in the first phase"),
         pytest.param("two", 0.0, 0.4, 5, id="between the phases"),
@@ -199,13 +199,13 @@ def test_both_learn_from_the_same_batches(q_sft_config: QSFTConfig, small_model:
 )
 def test_resumed_equals_never_stopped(
     phases: Literal["two", "joint"],
-    returns_epochs: float,
+    mc_epochs: float,
     epochs: float,
     stopped_in: int,
     q_sft_config: QSFTConfig,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    config = replace(q_sft_config, phases=phases, returns_epochs=returns_epochs, epochs=epochs)
+    config = replace(q_sft_config, phases=phases, mc_epochs=mc_epochs, epochs=epochs)
     parts, last = (BEHAVIOR, LIKELIHOOD, TARGET), 8 if phases == "two" else 5
     assert_resumed_equals_never_stopped(train_q_sft, config, stopped_in, parts, last, monkeypatch)
 
@@ -213,7 +213,7 @@ def test_resumed_equals_never_stopped(
 def test_a_model_that_imitates_already_is_left_as_it_is(
     q_sft_config: QSFTConfig, small_model: Path
 ) -> None:
-    run = train_q_sft(replace(q_sft_config, behavior_epochs=0.0))
+    run = train_q_sft(replace(q_sft_config, bc_epochs=0.0))
     start = load_file(small_model / "model.safetensors")
     assert same(start, weights(run, 4, BEHAVIOR))
     assert not same(start, weights(run, 4, LIKELIHOOD))
@@ -221,7 +221,7 @@ def test_a_model_that_imitates_already_is_left_as_it_is(
 
 def test_the_paper_s_settings_train(q_sft_config: QSFTConfig) -> None:
     for action_set in ("vocabulary", "legal"):
-        config = replace(q_sft_config, leftover="spread", action_set=action_set)
+        config = replace(q_sft_config, residual_mass="spread", action_set=action_set)
         train_q_sft(config, existing="overwrite" if action_set == "legal" else "refuse")
     acting = load_reweighted(Path(q_sft_config.output) / "checkpoints/step_8/model", slots=2)
     assert acting.acting == q_sft_config.acting
@@ -230,7 +230,7 @@ def test_the_paper_s_settings_train(q_sft_config: QSFTConfig) -> None:
 def test_steps_of_phases(q_sft_config: QSFTConfig) -> None:
     assert [stage[1:] for stage in plan_stages(q_sft_config, 80)] == [(0, 4), (4, 4)]
     assert [stage[1:] for stage in plan_stages(q_sft_config, 3)] == [(0, 1), (1, 1)]
-    with_returns = replace(q_sft_config, returns_epochs=0.2)
+    with_returns = replace(q_sft_config, mc_epochs=0.2)
     assert plan_stages(with_returns, 80) == [
         ("behavior", 0, 4),
         ("returns", 4, 2),
@@ -259,11 +259,11 @@ def test_the_map_is_given_or_declared_or_fitted(
     assert loaded(config, crossing, small_model).maps == StepMaps((RewardMap(0.0, 1.0),))
     write_reward_map(data, RewardMap(-1.0, 2.0))
     assert loaded(config, crossing, small_model).maps == StepMaps((RewardMap(-1.0, 2.0),))
-    by_step = replace(config, return_range="step")
+    by_step = replace(config, return_normalization="step")
     assert len(loaded(by_step, crossing, small_model).maps.maps) == 4
-    config = replace(config, lowest_return=-3.0, highest_return=3.0)
+    config = replace(config, return_min=-3.0, return_max=3.0)
     assert loaded(config, crossing, small_model).maps == StepMaps((RewardMap(-3.0, 3.0),))
-    config = replace(config, lowest_return=-3.0, highest_return=0.5)
+    config = replace(config, return_min=-3.0, return_max=0.5)
     with pytest.raises(ConfigError, match=r"trajectory 0 \(tests.*Crossing, seed 0\).*-3 to 0.5"):
         loaded(config, crossing, small_model)
 
@@ -276,7 +276,9 @@ def test_the_dummy_is_never_said(
     assert not any(
         data.dummy in answer for episode in data.episodes for answer in episode.answers()
     )
-    assert loaded(replace(q_sft_config, leftover="spread"), crossing, small_model).dummy is None
+    assert (
+        loaded(replace(q_sft_config, residual_mass="spread"), crossing, small_model).dummy is None
+    )
 
 
 def test_what_was_cut_has_no_last_target(
@@ -288,7 +290,7 @@ def test_what_was_cut_has_no_last_target(
     cut = loaded(config, crossing, small_model).episodes[-1]
     assert (cut.terminated, cut.known_actions) == (False, cut.actions - 1)
     assert cut.known_returns == 0
-    train_q_sft(replace(config, batch_size=5, returns_epochs=1.0))
+    train_q_sft(replace(config, batch_size=5, mc_epochs=1.0))
 
 
 def test_legal_answers_alone_where_only_they_count(
@@ -315,16 +317,16 @@ def test_settings_come_back_equal(q_sft_config: QSFTConfig, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"lowest_return": 0.0}, "both or neither"),
-        ({"lowest_return": 1.0, "highest_return": 1.0}, r"highest_return is 1.0 — expected above"),
+        ({"return_min": 0.0}, "both or neither"),
+        ({"return_min": 1.0, "return_max": 1.0}, r"return_max is 1.0 — expected above"),
         (
-            {"lowest_return": 0.0, "highest_return": 1.0, "return_range": "step"},
-            r"return_range is 'step' — expected data, where a range is declared",
+            {"return_min": 0.0, "return_max": 1.0, "return_normalization": "step"},
+            r"return_normalization is 'step' — expected data, where a range is declared",
         ),
         ({"gamma": 1.1}, "gamma is 1.1"),
-        ({"target_rate": 0.0}, "target_rate is 0.0"),
+        ({"polyak_tau": 0.0}, "polyak_tau is 0.0"),
         ({"epochs": 0.0}, "epochs is 0.0"),
-        ({"prompt": PromptConfig(return_levels=4)}, r"prompt\.return_levels is 4 — expected 0"),
+        ({"prompt": PromptConfig(return_bins=4)}, r"prompt\.return_bins is 4 — expected 0"),
     ],
 )
 def test_wrong_settings(changes: dict[str, Any], message: str) -> None:

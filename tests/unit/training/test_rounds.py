@@ -19,7 +19,7 @@ from forethought.training.optim import Stretch
 from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 
 FOUR = RolloutConfig(
-    slots=4, steps_per_iteration=4, temperature=1.0, max_new_tokens=8, on_invalid="penalize"
+    num_envs=4, steps_per_iteration=4, temperature=1.0, max_new_tokens=8, on_invalid="penalize"
 )
 """Episodes take several steps, so that a round of four episodes takes more than four steps."""
 

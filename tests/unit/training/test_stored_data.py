@@ -63,7 +63,7 @@ def test_data_without_a_step_are_refused(tmp_path: Path) -> None:
         require_learnable(config, world_of(64))
 
 
-@pytest.mark.parametrize("field", ["data", "corrections"])
+@pytest.mark.parametrize("field", ["data", "dagger_data"])
 def test_held_out_episodes_are_refused(field: str, tmp_path: Path) -> None:
     """One among others is enough; no run that was judged teaches the next one its answers."""
     world = world_of(64)

@@ -36,43 +36,45 @@ def config_for(data: Path, **changes: object) -> SFTConfig:
 
 def test_the_best_quarter(walks: Path) -> None:
     """One of four starts in the north and comes to the goal, by going down."""
-    steps = list(stored_steps(config_for(walks, top_fraction=0.25), walks))
+    steps = list(stored_steps(config_for(walks, filter_top_fraction=0.25), walks))
     assert len(steps) == 20 * 4
     assert {step.action.action for step in steps} == {"down"}
     assert len(list(stored_steps(config_for(walks), walks))) == 80 * 4
 
 
 def test_levels_are_told(walks: Path) -> None:
-    prompt = replace(ACTION_ONLY, return_levels=2)
+    prompt = replace(ACTION_ONLY, return_bins=2)
     steps = list(stored_steps(config_for(walks, prompt=prompt), walks))
     by_action = {step.action.action: step.prompt.messages[-1].text for step in steps}
     assert by_action["down"].endswith("\nWanted return: level 2 of 2")
     assert by_action["right"].endswith("\nWanted return: level 1 of 2")
-    both = config_for(walks, prompt=prompt, top_fraction=0.25)
+    both = config_for(walks, prompt=prompt, filter_top_fraction=0.25)
     assert all("level 2 of 2" in s.prompt.messages[-1].text for s in stored_steps(both, walks))
 
 
 def test_refused(tmp_path: Path, walks: Path) -> None:
     write_shard(tmp_path / "empty.parquet", [])
     with pytest.raises(ConfigError, match="holds no episode with a step"):
-        list(stored_steps(config_for(walks, top_fraction=0.5), tmp_path))
-    with pytest.raises(ConfigError, match=r"top_fraction is 0.5 — expected 1 without data"):
-        SFTConfig(top_fraction=0.5)
-    with pytest.raises(ConfigError, match=r"prompt.return_levels is 4 — expected 0 without data"):
-        SFTConfig(prompt=PromptConfig(return_levels=4))
-    with pytest.raises(ConfigError, match=r"top_fraction is 0.0 — expected above 0"):
-        SFTConfig(data="data", top_fraction=0.0)
+        list(stored_steps(config_for(walks, filter_top_fraction=0.5), tmp_path))
+    with pytest.raises(ConfigError, match=r"filter_top_fraction is 0.5 — expected 1 without data"):
+        SFTConfig(filter_top_fraction=0.5)
+    with pytest.raises(ConfigError, match=r"prompt.return_bins is 4 — expected 0 without data"):
+        SFTConfig(prompt=PromptConfig(return_bins=4))
+    with pytest.raises(ConfigError, match=r"filter_top_fraction is 0.0 — expected above 0"):
+        SFTConfig(data="data", filter_top_fraction=0.0)
 
 
 def test_replies_are_refused_where_there_are_none(
     small_model: Path, walks: Path, tmp_path: Path
 ) -> None:
     output = str(tmp_path / "run")
-    config = config_for(walks, model=str(small_model), output=output, reply_weight=1.0)
-    with pytest.raises(ConfigError, match=r"reply_weight is 1.0 — expected 0 where no prompt goes"):
+    config = config_for(walks, model=str(small_model), output=output, observation_loss_weight=1.0)
+    with pytest.raises(
+        ConfigError, match=r"observation_loss_weight is 1.0 — expected 0 where no prompt goes"
+    ):
         train_sft(config)
-    with pytest.raises(ConfigError, match=r"reply_weight is -1.0 — expected 0 or more"):
-        config_for(walks, reply_weight=-1.0)
+    with pytest.raises(ConfigError, match=r"observation_loss_weight is -1.0 — expected 0 or more"):
+        config_for(walks, observation_loss_weight=-1.0)
 
 
 @pytest.mark.slow
@@ -89,7 +91,7 @@ def test_it_does_what_it_is_asked_for(small_model: Path, crossing: World, tmp_pa
         batch_size=16,
         checkpoint_every=1000,
         environment=CROSSING,
-        prompt=replace(ACTION_ONLY, return_levels=2),
+        prompt=replace(ACTION_ONLY, return_bins=2),
         optimizer=OptimizerConfig(learning_rate=3e-3, final_learning_rate=3e-4, epsilon=1e-8),
         compute=ComputeConfig(threads=1),
     )
@@ -108,10 +110,10 @@ def turning_off(world: World, seeds: range) -> Iterator[Trajectory]:
 
 
 def success(model: Path, level: int | None) -> float:
-    prompt = replace(ACTION_ONLY, return_levels=2, return_level=level)
+    prompt = replace(ACTION_ONLY, return_bins=2, return_bin=level)
     environment = EnvironmentConfig(CROSSING.id)
     world = open_world(environment, prompt, default_image_size=None)
-    settings = EvaluationSettings(episodes=8, max_new_tokens=12, slots=8)
+    settings = EvaluationSettings(episodes=8, max_new_tokens=12, num_envs=8)
     played = play_policy(load_policy(str(model), slots=8), world, settings)
     north = [one for one in played if one.seed % 4 == 0]
     return sum(one.success for one in north) / len(north)

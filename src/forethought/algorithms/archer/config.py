@@ -34,7 +34,7 @@ class ArcherConfig:
     seed: int = 0
     """Of initial weights, heads and shuffling."""
 
-    behavior_epochs: float = 1.0
+    bc_epochs: float = 1.0
     """Passes over the data in the first phase, imitation; may be a fraction. 0: the model
     imitates these data already, as a run of `train sft` on them does."""
 
@@ -61,7 +61,7 @@ class ArcherConfig:
     weight_cap: float = 20.0
     """No weight is above this. AWR: 20; code: no cap."""
 
-    target_rate: float = 0.05
+    polyak_tau: float = 0.05
     """α of θ̄ ← (1 - α) θ̄ + α θ, of the slow Q heads after every step. Code: 0.05."""
 
     head_learning_rate: float = 1e-3
@@ -85,7 +85,7 @@ class ArcherConfig:
         require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
         every = self.checkpoint_every
         require(every >= 1, "checkpoint_every", every, "1 or more")
-        require(self.behavior_epochs >= 0, "behavior_epochs", self.behavior_epochs, "0 or more")
+        require(self.bc_epochs >= 0, "bc_epochs", self.bc_epochs, "0 or more")
         require(self.critic_epochs > 0, "critic_epochs", self.critic_epochs, "above 0")
         require(self.actor_epochs > 0, "actor_epochs", self.actor_epochs, "above 0")
         require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
@@ -93,9 +93,9 @@ class ArcherConfig:
         require(0 < self.expectile < 1, "expectile", self.expectile, "between 0 and 1")
         require(0 <= self.beta < math.inf, "beta", self.beta, "0 or more")
         require(1 <= self.weight_cap < math.inf, "weight_cap", self.weight_cap, "1 or more")
-        rate = self.target_rate
-        require(0 < rate <= 1, "target_rate", rate, "above 0, at most 1")
+        rate = self.polyak_tau
+        require(0 < rate <= 1, "polyak_tau", rate, "above 0, at most 1")
         rate = self.head_learning_rate
         require(0 < rate <= 0.1, "head_learning_rate", rate, "above 0, at most 0.1")
-        levels = self.prompt.return_levels
-        require(levels == 0, "prompt.return_levels", levels, "0: values need no wanted return")
+        levels = self.prompt.return_bins
+        require(levels == 0, "prompt.return_bins", levels, "0: values need no wanted return")

@@ -66,7 +66,7 @@ def train_archer(config: ArcherConfig, *, existing: Existing = "refuse") -> Path
 def plan_stages(config: ArcherConfig, episodes: int) -> list[Stage[Phase]]:
     """The phases with their updates; at least one each."""
     passes: list[tuple[Phase, float]] = [
-        ("behavior", config.behavior_epochs),
+        ("behavior", config.bc_epochs),
         ("critic", config.critic_epochs),
         ("actor", config.actor_epochs),
     ]
@@ -163,7 +163,7 @@ def learn_critic(batch: Sequence[Episode], updater: Updater, learner: Learner) -
             if one.answers.is_known_U.any()
         ]
     )
-    models.critic.value_head.follow(config.target_rate)
+    models.critic.value_head.follow(config.polyak_tau)
     means = zip(LOSSES, run.sum(totals).tolist(), strict=True)
     target, answers, start, total, episodes = run.sum(sums).tolist()
     return [

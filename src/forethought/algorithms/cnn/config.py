@@ -78,7 +78,7 @@ class CNNConfig:
             temperature=1.0, max_new_tokens=1, on_invalid="penalize"
         )
     )
-    """`max_new_tokens`, `hold_actions` and `on_invalid` have no effect: an answer is an action."""
+    """`max_new_tokens`, `constrain_actions` and `on_invalid` have no effect here."""
     optimizer: OptimizerConfig = field(
         default_factory=lambda: OptimizerConfig(
             learning_rate=3e-4, final_learning_rate=1e-8, schedule="linear"

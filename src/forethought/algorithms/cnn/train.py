@@ -95,12 +95,12 @@ def train_cnn(config: CNNConfig, *, existing: Existing = "refuse") -> Path:
         updater = run.make_updater(policy, config.optimizer, total_steps=updates)
         learner = Learner(policy, updater, config)
         bar = run.bar("cnn", config.total_steps)
-        with world.runner(config.rollout.slots, config.environment.workers) as runner:
+        with world.runner(config.rollout.num_envs, config.environment.workers) as runner:
             collector = make_collector(learner, world, runner, run, bar.update)
             for iteration in range(run.steps_done, config.iterations):
                 watch = Stopwatch()
                 collected = collector.collect_steps(
-                    config.rollout.steps_per_iteration // config.rollout.slots
+                    config.rollout.steps_per_iteration // config.rollout.num_envs
                 )
                 watch.lap("collect_s")
                 batch = judge(collected, learner)
@@ -112,7 +112,7 @@ def train_cnn(config: CNNConfig, *, existing: Existing = "refuse") -> Path:
                     Metric("explained_variance", explained(batch)),
                     *(Metric(name, value) for name, value in statistics._asdict().items()),
                     Metric("gradient_norm", norm),
-                    Metric("first_ratio_deviation", deviation),
+                    Metric("max_ratio_error", deviation),
                 ]
                 run.record(iteration + 1, measures, watch.laps)
                 run.keep(collected.trajectories, iteration + 1)

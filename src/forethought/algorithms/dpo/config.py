@@ -14,7 +14,7 @@ from forethought.configs.parts import (
     require,
 )
 
-Objective = Literal["dpo", "constant_action", "apw", "ipo", "rdpo", "rpo", "hinge", "kto", "simpo"]
+LossType = Literal["dpo", "constant_action", "apw", "ipo", "rdpo", "rpo", "hinge", "kto", "simpo"]
 Pairing = Literal["trajectory", "matched", "branch", "mcts"]
 OF_WHOLE_EPISODES: tuple[Pairing, ...] = ("trajectory", "matched")
 """Pairings that need no other steps than those of episodes played from their beginning."""
@@ -45,7 +45,7 @@ class DPOConfig:
     """Environment steps in all, those of branches and searches included. Rounds are whole, so the
     last one may go beyond."""
 
-    objective: Objective = "apw"
+    loss_type: LossType = "apw"
     """What is made of a pair: "dpo" (InteractiveCOT, Eq. 1), "constant_action" (Eq. 4), "apw"
     (Eq. 6, action probability weighting), or, on whole answers, "ipo", "rdpo", "rpo", "hinge",
     "kto" (no comparison), "simpo" (no reference)."""
@@ -59,9 +59,9 @@ class DPOConfig:
     its thoughts, from the reference's. Paper: 0.1; 0 off, 1 hurts."""
 
     consistency_reference: Literal["reference", "start"] = "start"
-    """Whose p(a|T) APC holds the policy to: the reference's, which `refresh_every` moves on, or
-    that of the model that the run started from (the paper's "pre-training results"). Without
-    `refresh_every` they are the same."""
+    """Whose p(a|T) APC holds the policy to: the reference's, which `ref_model_sync_every` moves on,
+    or that of the model that the run started from (the paper's "pre-training results"). Without
+    `ref_model_sync_every` they are the same."""
 
     consistency_sides: Literal["chosen", "both"] = "chosen"
     """Whose actions APC holds: the chosen responses' (Eq. 7), or the rejected ones' as well."""
@@ -76,13 +76,13 @@ class DPOConfig:
     """apw: what thoughts are set against: the reference's thoughts (as Eq. 6 prints it), or its
     thoughts and action (Eq. 8)."""
 
-    label_noise: float = 0.1
+    label_smoothing: float = 0.1
     """rdpo: ε, the share of pairs that are supposed to be the wrong way round."""
 
-    nll_coefficient: float = 0.005
+    rpo_alpha: float = 0.005
     """rpo: α, weight of the winner's negative log-likelihood, per nat."""
 
-    target_margin: float = 1.0
+    simpo_gamma: float = 1.0
     """simpo: γ, how far apart the mean log-probs are to be, times β."""
 
     score: Literal["gain", "level", "reward"] = "gain"
@@ -130,7 +130,7 @@ class DPOConfig:
     exploration: float = 1.0
     """mcts: c of the upper confidence bound; 0 always goes where it was best so far."""
 
-    refresh_every: int | None = None
+    ref_model_sync_every: int | None = None
     """Iterations after which the policy becomes its own reference; null: never (paper)."""
 
     epochs: int = 2
@@ -157,8 +157,8 @@ class DPOConfig:
         require(self.total_steps >= steps, "total_steps", self.total_steps, expected)
         self._check_objective()
         self._check_pairing()
-        every = self.refresh_every
-        require(every is None or every >= 1, "refresh_every", every, "1 or more, or null")
+        every = self.ref_model_sync_every
+        require(every is None or every >= 1, "ref_model_sync_every", every, "1 or more, or null")
         require(self.epochs >= 1, "epochs", self.epochs, "1 or more")
         expected = f"1 to pairs_per_iteration ({self.pairs_per_iteration})"
         is_fine = 1 <= self.batch_size <= self.pairs_per_iteration
@@ -170,24 +170,26 @@ class DPOConfig:
         require(0 < self.beta < math.inf, "beta", self.beta, "above 0")
         pull = self.consistency_coefficient
         require(0 <= pull < math.inf, "consistency_coefficient", pull, "0 or more")
-        require(0 <= self.label_noise < 0.5, "label_noise", self.label_noise, "0 up to 0.5")
-        weight = self.nll_coefficient
-        require(0 <= weight < math.inf, "nll_coefficient", weight, "0 or more")
-        margin = self.target_margin
-        require(0 <= margin < math.inf, "target_margin", margin, "0 or more")
+        require(
+            0 <= self.label_smoothing < 0.5, "label_smoothing", self.label_smoothing, "0 up to 0.5"
+        )
+        weight = self.rpo_alpha
+        require(0 <= weight < math.inf, "rpo_alpha", weight, "0 or more")
+        margin = self.simpo_gamma
+        require(0 <= margin < math.inf, "simpo_gamma", margin, "0 or more")
         has_thoughts = self.prompt.format == "thoughts"
         expected = "an objective of whole answers (dpo, ipo, …) with prompt.format action_only"
-        is_fine = has_thoughts or self.objective not in _OF_THOUGHTS
-        require(is_fine, "objective", self.objective, expected)
+        is_fine = has_thoughts or self.loss_type not in _OF_THOUGHTS
+        require(is_fine, "loss_type", self.loss_type, expected)
 
     def _check_pairing(self) -> None:
         require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
         require(0 <= self.margin < math.inf, "margin", self.margin, "0 or more")
         require(self.pairs_per_state >= 1, "pairs_per_state", self.pairs_per_state, "1 or more")
-        size, slots = self.group_size, self.rollout.slots
+        size, slots = self.group_size, self.rollout.num_envs
         has_groups = self.data is None and self.pairing in OF_WHOLE_EPISODES
         is_fine = size >= 1 and (slots % size == 0 or not has_groups)
-        require(is_fine, "group_size", size, f"a divisor of rollout.slots ({slots})")
+        require(is_fine, "group_size", size, f"a divisor of rollout.num_envs ({slots})")
         count = self.branches
         require(2 <= count <= 64, "branches", count, "2 to 64")
         horizon, is_branch = self.horizon, self.pairing == "branch"
@@ -203,8 +205,8 @@ class DPOConfig:
         require(is_fine, "pair_group", self.pair_group, "start without pairing trajectory")
         is_fine = self._can_pair_episodes
         require(is_fine, "group_size", size, "2 or more with pairing trajectory and group start")
-        levels, expected = self.prompt.return_levels, "0 with data, whose prompts name no level"
-        require(self.data is None or levels == 0, "prompt.return_levels", levels, expected)
+        levels, expected = self.prompt.return_bins, "0 with data, whose prompts name no level"
+        require(self.data is None or levels == 0, "prompt.return_bins", levels, expected)
 
     @property
     def _can_pair_episodes(self) -> bool:
@@ -216,7 +218,7 @@ class DPOConfig:
     def has_anchor(self) -> bool:
         """Whether the start of the run is kept beside a reference that moves."""
         is_held = self.consistency_coefficient > 0 and self.consistency_reference == "start"
-        return is_held and self.refresh_every is not None
+        return is_held and self.ref_model_sync_every is not None
 
     @property
     def iterations(self) -> int:

@@ -19,7 +19,7 @@ def objective(
     winners: Answers, losers: Answers, config: DPOConfig, reference_point: float
 ) -> PreferenceLoss:
     """What the settings make of the pairs."""
-    match config.objective:
+    match config.loss_type:
         case "dpo":
             return dpo_loss(winners=winners, losers=losers, beta=config.beta)
         case "constant_action":
@@ -37,11 +37,14 @@ def objective(
             return ipo_loss(winners=winners, losers=losers, beta=config.beta)
         case "rdpo":
             return robust_dpo_loss(
-                winners=winners, losers=losers, beta=config.beta, label_noise=config.label_noise
+                winners=winners,
+                losers=losers,
+                beta=config.beta,
+                label_smoothing=config.label_smoothing,
             )
         case "rpo":
             return rpo_loss(
-                winners=winners, losers=losers, beta=config.beta, nll_weight=config.nll_coefficient
+                winners=winners, losers=losers, beta=config.beta, nll_weight=config.rpo_alpha
             )
         case "hinge":
             return hinge_loss(winners=winners, losers=losers, beta=config.beta)
@@ -52,7 +55,7 @@ def objective(
                 winners=winners,
                 losers=losers,
                 beta=config.beta,
-                target_margin=config.target_margin,
+                simpo_gamma=config.simpo_gamma,
             )
 
 

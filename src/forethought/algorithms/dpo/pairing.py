@@ -90,7 +90,10 @@ def make_collectors(
         policy=policy,
         prompter=world.prompter,
         settings=AnswerSettings(
-            rollout.max_new_tokens, rollout.temperature, rollout.on_invalid, rollout.hold_actions
+            rollout.max_new_tokens,
+            rollout.temperature,
+            rollout.on_invalid,
+            rollout.constrain_actions,
         ),
         split=Split.TRAINING,
         run_seed=config.seed,
@@ -99,7 +102,7 @@ def make_collectors(
     whole = make(
         group_size=config.group_size if config.pairing in OF_WHOLE_EPISODES else 1,
         first_slot=runner.slots * run.process,
-        total_slots=rollout.slots,
+        total_slots=rollout.num_envs,
     )
     if run.progress is not None and config.data is None:
         whole.restore(run.progress.cursors[run.process])
@@ -202,7 +205,7 @@ def _most_branched(whole: Sequence[Trajectory], config: DPOConfig, run: Run) -> 
     """States of one round that are branched: as many as their branches fill the slots; with a
     horizon, as many as take as many steps as the round did."""
     if config.horizon is None:
-        return max(1, config.rollout.slots // run.processes // (config.branches - 1))
+        return max(1, config.rollout.num_envs // run.processes // (config.branches - 1))
     played = sum(len(trajectory.steps) for trajectory in whole)
     return max(1, played // ((config.branches - 1) * config.horizon))
 

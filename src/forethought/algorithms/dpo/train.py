@@ -78,7 +78,7 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
             recomputed log-probs differ.
     """
     with open_run(config, existing) as run:
-        slots = run.share_of(config.rollout.slots, "rollout.slots")
+        slots = run.share_of(config.rollout.num_envs, "rollout.num_envs")
         world, policy = start(config, run, slots=slots, critic=False)
         folder = run.checkpoint
         reference = load_reference(policy, folder) if folder else start_reference(policy)
@@ -113,7 +113,7 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
                 else:
                     bar.update()
                 iteration, played = iteration + 1, played + gathered.steps
-                if config.refresh_every and iteration % config.refresh_every == 0:
+                if config.ref_model_sync_every and iteration % config.ref_model_sync_every == 0:
                     reference.refresh()
                 is_last = run.is_stopped or not config.goes_on(iteration, played)
                 if is_last or iteration % config.checkpoint_every == 0:
@@ -279,5 +279,5 @@ def summarize(
         Metric("pairs_used", sum(run.gather([len(known.samples)]))),
         Metric("score_margin", float(np.mean(margins)) if margins else float("nan")),
         *(Metric(name, value) for name, value in statistics._asdict().items()),
-        *([Metric("first_ratio_deviation", known.deviation)] if is_played else []),
+        *([Metric("max_ratio_error", known.deviation)] if is_played else []),
     ]

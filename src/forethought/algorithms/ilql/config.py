@@ -41,7 +41,7 @@ class ILQLConfig:
     r + γ max_a Q(s', a), which is Q-learning and needs a larger `cql_weight` (CQL); or the
     return that followed in the data (Monte-Carlo regression)."""
 
-    behavior_epochs: float = 1.0
+    bc_epochs: float = 1.0
     """Passes over the data in the first phase; may be a fraction. 0: the model imitates these
     data already, as a run of `train sft` on them does, and is π_φ as it is."""
 
@@ -64,7 +64,7 @@ class ILQLConfig:
     """Weight of the term that lowers Q of tokens that the data do not hold. ILQL: 0.01 (language
     games), 1 (chess)."""
 
-    target_rate: float = 0.005
+    polyak_tau: float = 0.005
     """α of θ̄ ← (1 - α) θ̄ + α θ, of the slow Q heads after every step. ILQL: 0.005."""
 
     head_learning_rate: float = 1e-3
@@ -90,15 +90,15 @@ class ILQLConfig:
         every = self.checkpoint_every
         require(every >= 1, "checkpoint_every", every, "1 or more")
         require(self.epochs > 0, "epochs", self.epochs, "above 0")
-        require(self.behavior_epochs >= 0, "behavior_epochs", self.behavior_epochs, "0 or more")
+        require(self.bc_epochs >= 0, "bc_epochs", self.bc_epochs, "0 or more")
         require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
         require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
         require(0 < self.expectile < 1, "expectile", self.expectile, "between 0 and 1")
         weight = self.cql_weight
         require(0 <= weight < math.inf, "cql_weight", weight, "0 or more")
-        rate = self.target_rate
-        require(0 < rate <= 1, "target_rate", rate, "above 0, at most 1")
+        rate = self.polyak_tau
+        require(0 < rate <= 1, "polyak_tau", rate, "above 0, at most 1")
         rate = self.head_learning_rate
         require(0 < rate <= 0.1, "head_learning_rate", rate, "above 0, at most 0.1")
-        levels = self.prompt.return_levels
-        require(levels == 0, "prompt.return_levels", levels, "0: values need no wanted return")
+        levels = self.prompt.return_bins
+        require(levels == 0, "prompt.return_bins", levels, "0: values need no wanted return")

@@ -79,7 +79,7 @@ def known_actions(episode: Episode, config: ILQLConfig) -> int:
 def plan_stages(config: ILQLConfig, episodes: int) -> list[Stage[Phase]]:
     """The phases with their updates; at least one each."""
     passes: list[tuple[Phase, float]] = [
-        ("behavior", config.behavior_epochs),
+        ("behavior", config.bc_epochs),
         ("values", config.epochs),
     ]
     return stages_of(passes, episodes=episodes, batch_size=config.batch_size)
@@ -124,7 +124,7 @@ def learn_values(batch: Sequence[Episode], updater: Updater, learner: Learner) -
         partial(value_loss, one, known, learner, totals) for one in judged
     ]
     norm = updater.step(losses)
-    models.values.value_head.follow(config.target_rate)
+    models.values.value_head.follow(config.polyak_tau)
     means = [
         Metric(name, mean)
         for name, mean in zip(LOSSES, run.sum(totals).tolist(), strict=True)

@@ -128,13 +128,13 @@ class PPOConfig:
         require(is_mean or not is_alone, "loss_aggregation", aggregation, expected)
         require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
         require(0 <= self.gae_lambda <= 1, "gae_lambda", self.gae_lambda, "0 to 1")
-        size, slots, advantage = self.group_size, self.rollout.slots, self.advantage
+        size, slots, advantage = self.group_size, self.rollout.num_envs, self.advantage
         if advantage == "gae":
             require(size == 1, "group_size", size, "1 with advantage gae, which compares no groups")
         elif advantage != "reinforce_plus_plus":
             require(size >= 2, "group_size", size, f"2 or more with advantage {advantage}")
         is_divisor = size >= 1 and slots % size == 0
-        require(is_divisor, "group_size", size, f"a divisor of rollout.slots ({slots})")
+        require(is_divisor, "group_size", size, f"a divisor of rollout.num_envs ({slots})")
         weight = self.step_advantage_weight
         require(0 <= weight < math.inf, "step_advantage_weight", weight, "0 or more")
         require(0 < self.clip < 1, "clip", self.clip, "between 0 and 1")

@@ -41,7 +41,7 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
             recomputed log-probs differ, which would make every ratio wrong.
     """
     with open_run(config, existing) as run:
-        slots = run.share_of(config.rollout.slots, "rollout.slots")
+        slots = run.share_of(config.rollout.num_envs, "rollout.num_envs")
         expected = f"a divisor of the slots of one process ({slots})"
         require(slots % config.group_size == 0, "group_size", config.group_size, expected)
         world, policy = start(config, run, slots=slots, critic=config.has_critic)
@@ -75,7 +75,7 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                     *summarize_collection(collected, run),
                     *(summarize_critic(samples, run) if config.has_critic else []),
                     *summarize_updates(statistics, config),
-                    Metric("first_ratio_deviation", deviation),
+                    Metric("max_ratio_error", deviation),
                     Metric("environment_steps", steps),
                 ]
                 warn_if_all_invalid(iteration, measures, run, config.model)
@@ -116,14 +116,17 @@ def make_collector(
         policy=policy,
         prompter=world.prompter,
         settings=AnswerSettings(
-            rollout.max_new_tokens, rollout.temperature, rollout.on_invalid, rollout.hold_actions
+            rollout.max_new_tokens,
+            rollout.temperature,
+            rollout.on_invalid,
+            rollout.constrain_actions,
         ),
         split=Split.TRAINING,
         run_seed=config.seed,
         bootstraps=config.has_critic,
         group_size=config.group_size,
         first_slot=runner.slots * run.process,
-        total_slots=rollout.slots,
+        total_slots=rollout.num_envs,
         on_step=partial(on_step, run.processes),
     )
     if run.progress is not None:
@@ -143,7 +146,7 @@ def collect(collector: Collector, config: PPOConfig, run: Run) -> Collected:
     """
     rollout = config.rollout
     if config.has_critic:
-        return collector.collect_steps(rollout.steps_per_iteration // rollout.slots)
+        return collector.collect_steps(rollout.steps_per_iteration // rollout.num_envs)
     everything, steps = Collected([], []), 0
     while steps < rollout.steps_per_iteration:
         played = collector.collect_round()

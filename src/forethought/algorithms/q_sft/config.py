@@ -40,12 +40,12 @@ class QSFTConfig:
     """π_φ first and then p_θ (the paper's Algorithm 1), or both in every step (its code), without
     the first phase."""
 
-    behavior_epochs: float = 1.0
+    bc_epochs: float = 1.0
     """Passes over the data in the first phase; may be a fraction. 0: the model imitates these
     data already, as a run of `train sft` on all of them does, and is π_φ as it is. One that
     has learned from other data, or from the best of these, makes no value of p/π."""
 
-    returns_epochs: float = 0.0
+    mc_epochs: float = 0.0
     """Passes before the last phase in which p_θ learns what each action brought in the data.
     At first p_θ says that everything is worth the same, and it takes long until the rewards have
     come all the way; after these passes it says what the data's policy gets. 0: the paper."""
@@ -62,19 +62,19 @@ class QSFTConfig:
     utterance_gamma: Literal["one", "gamma"] = "one"
     """Discount between the tokens of an utterance: none, or γ for them, too."""
 
-    return_range: Literal["data", "step"] = "data"
+    return_normalization: Literal["data", "step"] = "data"
     """Which returns-to-go become probabilities of 0 and 1: the lowest and highest of all, or of
     each step of an episode. Where an episode ends after so many steps, and tells how many are
     left, returns from the last ones on differ by little on the scale of the whole."""
 
-    lowest_return: float | None = None
+    return_min: float | None = None
     """Return, in the world's units, that becomes a probability of 0. Without it the data's
     own reward_map.json, or else the lowest return-to-go in the data."""
 
-    highest_return: float | None = None
+    return_max: float | None = None
     """The same of 1. Both, or neither."""
 
-    leftover: Literal["dummy", "spread"] = "dummy"
+    residual_mass: Literal["dummy", "spread"] = "dummy"
     """Where the weight goes that a token is not worth: to a token that no data hold, which
     makes p = π Q* (Sec. 4.1), or in equal parts to all others (Eq. 3)."""
 
@@ -91,7 +91,7 @@ class QSFTConfig:
     that acts with this β gets there. The best of many noisy values is above the truth, token
     after token; 0, what the data's own policy gets, never is."""
 
-    target_rate: float = 0.005
+    polyak_tau: float = 0.005
     """α of θ̄ ← (1 - α) θ̄ + α θ, after every step. Public code: 0.005."""
 
     checkpoint_every: int = 200
@@ -115,24 +115,26 @@ class QSFTConfig:
         every = self.checkpoint_every
         require(every >= 1, "checkpoint_every", every, "1 or more")
         require(self.epochs > 0, "epochs", self.epochs, "above 0")
-        require(self.behavior_epochs >= 0, "behavior_epochs", self.behavior_epochs, "0 or more")
-        known = self.returns_epochs
-        require(0 <= known < math.inf, "returns_epochs", known, "0 or more")
+        require(self.bc_epochs >= 0, "bc_epochs", self.bc_epochs, "0 or more")
+        known = self.mc_epochs
+        require(0 <= known < math.inf, "mc_epochs", known, "0 or more")
         require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
         require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
         sharp = self.backup_beta
         require(sharp is None or 0 <= sharp < math.inf, "backup_beta", sharp, "0 or more, or null")
-        rate = self.target_rate
-        require(0 < rate <= 1, "target_rate", rate, "above 0, at most 1")
-        low, high = self.lowest_return, self.highest_return
+        rate = self.polyak_tau
+        require(0 < rate <= 1, "polyak_tau", rate, "above 0, at most 1")
+        low, high = self.return_min, self.return_max
         if low is None or high is None:
-            require(low is high, "lowest_return and highest_return", (low, high), "both or neither")
+            require(low is high, "return_min and return_max", (low, high), "both or neither")
         else:
-            require(low < high, "highest_return", high, f"above lowest_return ({low:g})")
-            ranges = self.return_range
-            require(ranges == "data", "return_range", ranges, "data, where a range is declared")
+            require(low < high, "return_max", high, f"above return_min ({low:g})")
+            ranges = self.return_normalization
+            require(
+                ranges == "data", "return_normalization", ranges, "data, where a range is declared"
+            )
         is_legal, answers = self.action_set == "legal", self.prompt.format
         expected = "action_only with action_set legal"
         require(not is_legal or answers == "action_only", "prompt.format", answers, expected)
-        levels = self.prompt.return_levels
-        require(levels == 0, "prompt.return_levels", levels, "0: values need no wanted return")
+        levels = self.prompt.return_bins
+        require(levels == 0, "prompt.return_bins", levels, "0: values need no wanted return")

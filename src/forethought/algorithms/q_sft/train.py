@@ -43,8 +43,8 @@ def train_q_sft(config: QSFTConfig, *, existing: Existing = "refuse") -> Path:
 def plan_stages(config: QSFTConfig, episodes: int) -> list[Stage[Phase]]:
     """The phases with their updates, at least one each. Joint ones need none for π_φ alone."""
     passes: list[tuple[Phase, float]] = [
-        ("behavior", config.behavior_epochs if config.phases == "two" else 0.0),
-        ("returns", config.returns_epochs),
+        ("behavior", config.bc_epochs if config.phases == "two" else 0.0),
+        ("returns", config.mc_epochs),
         ("likelihood", config.epochs),
     ]
     return stages_of(passes, episodes=episodes, batch_size=config.batch_size)
@@ -87,7 +87,7 @@ def update(
     norm = updater.step(losses)
     policy.weights_changed()
     if phase != "behavior":
-        models.follow(config.target_rate)
+        models.follow(config.polyak_tau)
     sums = run.sum(torch.stack(list(totals.values()))).tolist()
     means = [Metric(name, total) for name, total in zip(totals, sums, strict=True)]
     return [*means, Metric("gradient_norm", norm), *measures]

@@ -26,25 +26,25 @@ class SFTConfig:
     seed: int = 0
     """Of initial weights, demonstrations and shuffling."""
 
-    demonstrations: int = 20000
+    expert_steps: int = 20000
     """Expert steps to learn from. RL4VLM: 20,000 (NumberLine), 50,000 (other card games)."""
 
-    slips: float = 0.0
+    action_noise: float = 0.0
     """Share of the expert's steps at which the world gets another action, drawn from those that
     the episode has offered; learned is how the expert goes on, not the slip (DART)."""
 
-    corrections: str | None = None
+    dagger_data: str | None = None
     """A file or folder of episodes that a policy played (`forethought collect`): what the expert
     would have answered in their states is learned beside the demonstrations (DAgger)."""
 
     data: str | None = None
     """A file or folder of trajectories (`forethought collect`) to learn from instead."""
 
-    top_fraction: float = 1.0
+    filter_top_fraction: float = 1.0
     """Share of the stored episodes that is learned from, those with the highest returns:
     filtered imitation, as a rule 0.1. 1: all."""
 
-    reply_weight: float = 0.0
+    observation_loss_weight: float = 0.0
     """What a token of the world's replies weighs beside one of an answer, where a conversation is
     one row: above 0 the model also learns what the world will say (implicit world modeling)."""
 
@@ -69,20 +69,32 @@ class SFTConfig:
 
     def __post_init__(self) -> None:
         require_common(self.seed, self.checkpoint_every)
-        require(self.demonstrations >= 1, "demonstrations", self.demonstrations, "1 or more")
+        require(self.expert_steps >= 1, "expert_steps", self.expert_steps, "1 or more")
         require(self.epochs > 0, "epochs", self.epochs, "above 0")
         require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
-        share, is_stored = self.top_fraction, self.data is not None
-        require(0 < share <= 1, "top_fraction", share, "above 0, at most 1")
-        require(share == 1 or is_stored, "top_fraction", share, "1 without data to choose from")
-        require(self.reply_weight >= 0, "reply_weight", self.reply_weight, "0 or more")
-        require(0 <= self.slips < 1, "slips", self.slips, "0 or more, below 1")
-        require(not (self.slips and is_stored), "slips", self.slips, "0 with stored data")
-        corrections = self.corrections
+        share, is_stored = self.filter_top_fraction, self.data is not None
+        require(0 < share <= 1, "filter_top_fraction", share, "above 0, at most 1")
+        require(
+            share == 1 or is_stored, "filter_top_fraction", share, "1 without data to choose from"
+        )
+        require(
+            self.observation_loss_weight >= 0,
+            "observation_loss_weight",
+            self.observation_loss_weight,
+            "0 or more",
+        )
+        require(0 <= self.action_noise < 1, "action_noise", self.action_noise, "0 or more, below 1")
+        require(
+            not (self.action_noise and is_stored),
+            "action_noise",
+            self.action_noise,
+            "0 with stored data",
+        )
+        corrections = self.dagger_data
         is_asked = corrections is not None
-        require(not (is_asked and is_stored), "corrections", corrections, "none with stored data")
-        levels = self.prompt.return_levels
-        require(levels == 0 or is_stored, "prompt.return_levels", levels, "0 without data to rank")
+        require(not (is_asked and is_stored), "dagger_data", corrections, "none with stored data")
+        levels = self.prompt.return_bins
+        require(levels == 0 or is_stored, "prompt.return_bins", levels, "0 without data to rank")
 
     def updates(self, answers: int) -> int:
         """Optimizer steps on so many answers; at least one."""
@@ -91,6 +103,6 @@ class SFTConfig:
     @property
     def total_updates(self) -> int | None:
         """Optimizer steps of the whole run; None where stored episodes decide how many."""
-        if self.data is not None or self.corrections is not None:
+        if self.data is not None or self.dagger_data is not None:
             return None
-        return self.updates(self.demonstrations)
+        return self.updates(self.expert_steps)

@@ -10,7 +10,7 @@ from forethought.errors import ConfigError
 from forethought.offline.dataset import stored, stored_earned
 from forethought.prompts.wanted import tell_levels
 from forethought.rollouts.store import read_shards
-from forethought.targets.levels import best_episodes, return_levels
+from forethought.targets.levels import best_episodes, return_bins
 from forethought.targets.reward_map import returns_to_go
 from forethought.types import Step, Trajectory
 
@@ -25,16 +25,16 @@ def stored_steps(config: SFTConfig, path: Path) -> Iterator[Step]:
         ConfigError: none with a return, though returns were asked for.
         StorageError: a shard is refused.
     """
-    levels = config.prompt.return_levels
-    if config.top_fraction == 1 and levels == 0:
+    levels = config.prompt.return_bins
+    if config.filter_top_fraction == 1 and levels == 0:
         yield from chain.from_iterable(trajectory.steps for trajectory in read_shards(path))
         return
     returns = [returns_to_go(earned, gamma=1.0) for earned in stored_earned(path)]
     if not returns:
         raise ConfigError(f"data: {path} holds no episode with a step")
     starts = [float(returns_T[0]) for returns_T in returns]
-    kept = best_episodes(starts, fraction=config.top_fraction)
-    told = return_levels([returns[number] for number in kept], levels=levels) if levels else []
+    kept = best_episodes(starts, fraction=config.filter_top_fraction)
+    told = return_bins([returns[number] for number in kept], levels=levels) if levels else []
     places = {number: place for place, number in enumerate(kept)}
     for number, trajectory in enumerate(stored(path)):
         if number in places and levels:

@@ -32,9 +32,9 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
         if not rows:
             raise ConfigError(f"data: {config.data} holds no step with a valid answer")
         require(
-            config.reply_weight == 0 or any(row.replies for row in rows),
-            "reply_weight",
-            config.reply_weight,
+            config.observation_loss_weight == 0 or any(row.replies for row in rows),
+            "observation_loss_weight",
+            config.observation_loss_weight,
             "0 where no prompt goes on from the one before: nothing in these rows is a reply",
         )
         learned = sum(row.answers for row in rows)
@@ -58,7 +58,7 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
                 updater,
                 run,
                 config.compute.micro_batch_tokens,
-                reply_weight=config.reply_weight,
+                observation_loss_weight=config.observation_loss_weight,
             )
             seconds, tokens = perf_counter() - started, sum(row.length for row in batch)
             speed = [Metric("update_s", seconds), Metric("tokens_per_s", tokens / seconds)]
@@ -88,16 +88,16 @@ def read_answers(
                 bar.update()
         return
     learned = 0
-    with run.bar("demonstrations", config.demonstrations) as bar:
+    with run.bar("expert_steps", config.expert_steps) as bar:
         for step, is_learned in demonstrated_steps(world, config):
             yield to_example(step, policy), is_learned
             learned += is_learned
             bar.update(is_learned)
-            if learned == config.demonstrations:
+            if learned == config.expert_steps:
                 break
-    if config.corrections is not None:
-        with run.bar("corrections", None) as bar:
-            for step in corrected_steps(world, config, Path(config.corrections)):
+    if config.dagger_data is not None:
+        with run.bar("dagger_data", None) as bar:
+            for step in corrected_steps(world, config, Path(config.dagger_data)):
                 yield to_example(step, policy), True
                 bar.update()
 

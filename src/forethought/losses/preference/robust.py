@@ -11,7 +11,7 @@ from forethought.losses.preference.answers import (
 
 
 def robust_dpo_loss(
-    *, winners: Answers, losers: Answers, beta: float, label_noise: float
+    *, winners: Answers, losers: Answers, beta: float, label_smoothing: float
 ) -> PreferenceLoss:
     """DPO whose expectation over flipped labels is DPO's over true ones.
 
@@ -25,7 +25,7 @@ def robust_dpo_loss(
         winners: y⁺ of each pair, as labeled.
         losers: y⁻ of each pair, in the same order.
         beta: β > 0, per nat.
-        label_noise: ε in [0, 0.5), the share of pairs whose label is flipped.
+        label_smoothing: ε in [0, 0.5), the share of pairs whose label is flipped.
 
     Returns:
         The loss, and the margins h.
@@ -35,9 +35,11 @@ def robust_dpo_loss(
     """
     require_pairs(winners=winners, losers=losers)
     require_above_zero(beta=beta)
-    if not 0 <= label_noise < 0.5:
-        raise ValueError(f"label_noise: expected 0 up to 0.5, got {label_noise}")
+    if not 0 <= label_smoothing < 0.5:
+        raise ValueError(f"label_smoothing: expected 0 up to 0.5, got {label_smoothing}")
     margins_P = beta * (winners.log_ratios - losers.log_ratios)
     as_labeled_P, flipped_P = -logsigmoid(margins_P), -logsigmoid(-margins_P)
-    losses_P = ((1 - label_noise) * as_labeled_P - label_noise * flipped_P) / (1 - 2 * label_noise)
+    losses_P = ((1 - label_smoothing) * as_labeled_P - label_smoothing * flipped_P) / (
+        1 - 2 * label_smoothing
+    )
     return PreferenceLoss(losses_P.mean(), margins_P.detach())

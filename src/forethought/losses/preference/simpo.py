@@ -11,7 +11,7 @@ from forethought.losses.preference.answers import (
 
 
 def simpo_loss(
-    *, winners: Answers, losers: Answers, beta: float, target_margin: float
+    *, winners: Answers, losers: Answers, beta: float, simpo_gamma: float
 ) -> PreferenceLoss:
     """Simple preference optimization.
 
@@ -24,7 +24,7 @@ def simpo_loss(
         winners: y⁺ of each pair; its reference is not used.
         losers: y⁻ of each pair, in the same order.
         beta: β > 0, per nat and token; the paper's are 2 to 10.
-        target_margin: γ, 0 or more.
+        simpo_gamma: γ, 0 or more.
 
     Returns:
         The loss, and the margins less γ.
@@ -34,8 +34,8 @@ def simpo_loss(
     """
     require_pairs(winners=winners, losers=losers)
     require_above_zero(beta=beta)
-    if not 0 <= target_margin < float("inf"):
-        raise ValueError(f"target_margin: expected 0 or more, got {target_margin}")
+    if not 0 <= simpo_gamma < float("inf"):
+        raise ValueError(f"simpo_gamma: expected 0 or more, got {simpo_gamma}")
     means_P = winners.logprobs / winners.lengths - losers.logprobs / losers.lengths
     margins_P = beta * means_P
-    return PreferenceLoss(-logsigmoid(margins_P - target_margin).mean(), margins_P.detach())
+    return PreferenceLoss(-logsigmoid(margins_P - simpo_gamma).mean(), margins_P.detach())

@@ -140,7 +140,7 @@ ROWS = [
     ),
     pytest.param(
         # (0.75 log 9/8 - 0.25 log 9) / 0.5; slope (0.75 (-1/9) - 0.25 (8/9)) / 0.5 = -11/18.
-        partial(robust_dpo_loss, beta=1.0, label_noise=0.25),
+        partial(robust_dpo_loss, beta=1.0, label_smoothing=0.25),
         (
             1.5 * log(9 / 8) - 0.5 * log(9),
             log(8),
@@ -166,7 +166,7 @@ ROWS = [
     ),
     pytest.param(
         # Five tokens each: (log 1/4 - log 1/16) / 5 = log(4)/5, times 5, less log 2: log 2.
-        partial(simpo_loss, beta=5.0, target_margin=log(2)),
+        partial(simpo_loss, beta=5.0, simpo_gamma=log(2)),
         (log(3 / 2), log(4), Slopes(-1 / 3, -1 / 3, 1 / 3, 1 / 3)),
         id="simpo: means per token, less the target margin",
     ),
@@ -181,7 +181,7 @@ def test_what_all_are_computed_from() -> None:
     assert one.lengths.tolist() == [5, 1]
 
 
-@pytest.mark.parametrize(("objective", "expected"), ROWS)
+@pytest.mark.parametrize(("loss_type", "expected"), ROWS)
 def test_value_and_slope(objective: Objective, expected: tuple[float, float, Slopes]) -> None:
     winners, losers = answers(WINNER), answers(LOSER)
     result = objective(winners=winners, losers=losers)
@@ -192,7 +192,7 @@ def test_value_and_slope(objective: Objective, expected: tuple[float, float, Slo
     assert slopes(result.loss, winners, losers) == pytest.approx(slope, abs=1e-6)
 
 
-@pytest.mark.parametrize("objective", [row.values[0] for row in ROWS], ids=[r.id for r in ROWS])
+@pytest.mark.parametrize("loss_type", [row.values[0] for row in ROWS], ids=[r.id for r in ROWS])
 def test_mean_over_pairs(objective: Objective) -> None:
     """Two pairs cost the mean of what each costs alone, so micro-batches add up."""
     other_winner, other_loser = Given(0.4, 0.9, 0.3, 0.8, 4, 1), Given(0.6, 0.7, 0.1, 0.9, 2, 3)
@@ -298,7 +298,7 @@ def test_an_answer_without_an_action_is_certain() -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("objective", [row.values[0] for row in ROWS], ids=[r.id for r in ROWS])
+@pytest.mark.parametrize("loss_type", [row.values[0] for row in ROWS], ids=[r.id for r in ROWS])
 def test_refused(objective: Objective, change: dict[str, torch.Tensor], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         objective(winners=answers(WINNER)._replace(**change), losers=answers(LOSER))
@@ -309,11 +309,11 @@ def test_refused_numbers() -> None:
     for objective in (dpo_loss, constant_action_loss, action_weighted_loss, ipo_loss, hinge_loss):
         with pytest.raises(ValueError, match="beta: expected more than 0, got 0"):
             objective(winners=winners, losers=losers, beta=0.0)
-    with pytest.raises(ValueError, match=r"label_noise: expected 0 up to 0\.5, got 0\.5"):
-        robust_dpo_loss(winners=winners, losers=losers, beta=1.0, label_noise=0.5)
+    with pytest.raises(ValueError, match=r"label_smoothing: expected 0 up to 0\.5, got 0\.5"):
+        robust_dpo_loss(winners=winners, losers=losers, beta=1.0, label_smoothing=0.5)
     with pytest.raises(ValueError, match="nll_weight: expected 0 or more, got -1"):
         rpo_loss(winners=winners, losers=losers, beta=1.0, nll_weight=-1.0)
-    with pytest.raises(ValueError, match="target_margin: expected 0 or more, got -1"):
-        simpo_loss(winners=winners, losers=losers, beta=1.0, target_margin=-1.0)
+    with pytest.raises(ValueError, match="simpo_gamma: expected 0 or more, got -1"):
+        simpo_loss(winners=winners, losers=losers, beta=1.0, simpo_gamma=-1.0)
     with pytest.raises(ValueError, match="expected at least one pair, got none"):
         dpo_loss(winners=answers(), losers=answers(), beta=1.0)

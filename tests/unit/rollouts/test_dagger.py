@@ -11,7 +11,7 @@ from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError
 from forethought.prompts.answers import write_answer
 from forethought.prompts.plain import PlainPrompter
-from forethought.rollouts.corrections import corrected
+from forethought.rollouts.dagger import corrected
 from forethought.rollouts.scripted import expert_answer, play, random_answer
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import open_world
@@ -91,13 +91,13 @@ def test_stored_episodes(tmp_path: Path) -> None:
 
 
 def test_settings_that_say_nothing_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"corrections is 'own' — expected none with stored data"):
-        SFTConfig(corrections="own", data="data")
+    with pytest.raises(ConfigError, match=r"dagger_data is 'own' — expected none with stored data"):
+        SFTConfig(dagger_data="own", data="data")
 
 
 def test_how_many_updates_there_will_be_is_known_of_demonstrations_alone() -> None:
-    config = SFTConfig(demonstrations=100, epochs=1.5, batch_size=32)
+    config = SFTConfig(expert_steps=100, epochs=1.5, batch_size=32)
     assert config.total_updates == config.updates(100) == 5
-    assert replace(config, corrections="own").total_updates is None
+    assert replace(config, dagger_data="own").total_updates is None
     assert replace(config, data="data").total_updates is None
     assert config.updates(1) == 1

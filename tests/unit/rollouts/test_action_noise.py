@@ -10,8 +10,8 @@ from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import ExpertAction
 from forethought.errors import ConfigError
 from forethought.prompts.plain import PlainPrompter
+from forethought.rollouts.action_noise import SlippingExpert
 from forethought.rollouts.scripted import play
-from forethought.rollouts.slips import SlippingExpert
 from forethought.rollouts.world import open_world
 from forethought.training.start import demonstrated_steps
 from tests.unit.training.stairs import Stairs
@@ -89,7 +89,7 @@ def test_an_answer_that_the_expert_did_not_give_is_none() -> None:
 
 def test_slips_are_not_learned_and_what_follows_is() -> None:
     world = open_world(STAIRS, ACTION_ONLY, default_image_size=None)
-    config = SFTConfig(environment=STAIRS, prompt=ACTION_ONLY, slips=0.5)
+    config = SFTConfig(environment=STAIRS, prompt=ACTION_ONLY, action_noise=0.5)
     shown = list(islice(demonstrated_steps(world, config), 200))
     steps = [step for step, is_learned in shown if is_learned]
     assert {step.action.action for step in steps} == {"up"}
@@ -101,7 +101,7 @@ def test_slips_are_not_learned_and_what_follows_is() -> None:
 
 
 def test_settings_that_say_nothing_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"slips is 1.0 — expected 0 or more, below 1"):
-        SFTConfig(slips=1.0)
-    with pytest.raises(ConfigError, match=r"slips is 0.1 — expected 0 with stored data"):
-        SFTConfig(slips=0.1, data="data")
+    with pytest.raises(ConfigError, match=r"action_noise is 1.0 — expected 0 or more, below 1"):
+        SFTConfig(action_noise=1.0)
+    with pytest.raises(ConfigError, match=r"action_noise is 0.1 — expected 0 with stored data"):
+        SFTConfig(action_noise=0.1, data="data")
