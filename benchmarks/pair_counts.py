@@ -44,7 +44,9 @@ def main() -> None:
         candidates = [
             candidate
             for t in played
-            for candidate in candidates_of(t, trajectory_scores(t, score="gain", gamma=0.9))
+            for candidate in candidates_of(
+                t, trajectory_scores(t, pair_reward="progress_delta", gamma=0.9)
+            )
         ]
         print(f"noise {noise}: {len(candidates)} steps, {sum(t.success for t in played)} won")
         for compared, most in product(COMPARED, (4, ALL)):

@@ -28,8 +28,8 @@ BETAS = (1.0, 8.0, 32.0, 128.0, 1024.0, float("inf"))
 WAYS: tuple[tuple[ResidualMass, PolicyExtraction], ...] = (
     ("spread", "probability"),
     ("spread", "ratio"),
-    ("dummy", "probability"),
-    ("dummy", "ratio"),
+    ("token", "probability"),
+    ("token", "ratio"),
 )
 ROUNDING = 1e-9
 
@@ -72,7 +72,7 @@ def examine(*, mdps: int, states: int, actions: int, seed: int) -> Findings:
         best_SA = optimal_values(mdp)
         behavior = policy_value(mdp, mdp.behavior_SA)
         optimum = policy_value(mdp, np.eye(actions)[best_SA.argmax(1)])
-        for residual_mass in ("spread", "dummy"):
+        for residual_mass in ("spread", "token"):
             likelihood_SA = likelihood_fixed_point(mdp, residual_mass=residual_mass)
             least_SA = best_SA * mdp.behavior_SA
             holds = (likelihood_SA >= least_SA - ROUNDING).all()
@@ -125,7 +125,7 @@ def main() -> None:
         return
     for found in sizes:
         print(f"\n{found.actions} actions, {found.mdps} MDPs, γ = 0.95, share of MDPs:")
-        for residual_mass in ("spread", "dummy"):
+        for residual_mass in ("spread", "token"):
             print(
                 f"  {residual_mass:6}  p >= Q*π {found.lower_bound[residual_mass]:6.1%}"
                 f"   p <= Q* {found.upper_bound[residual_mass]:6.1%}"

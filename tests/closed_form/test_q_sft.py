@@ -43,7 +43,7 @@ def solved(actions: int) -> tuple[Solved, ...]:
             mdp,
             optimal_values(mdp),
             likelihood_fixed_point(mdp, residual_mass="spread"),
-            likelihood_fixed_point(mdp, residual_mass="dummy"),
+            likelihood_fixed_point(mdp, residual_mass="token"),
         )
         for mdp in mdps
     )
@@ -94,7 +94,7 @@ def test_the_upper_bound_does_not_follow(actions: int) -> None:
     assert found_SA[1, -1] / common[-1] == pytest.approx(rare)
     assert rare > 1
     assert found_SA[0] == pytest.approx(common)
-    dummy_SA = likelihood_fixed_point(mdp, residual_mass="dummy")
+    dummy_SA = likelihood_fixed_point(mdp, residual_mass="token")
     assert dummy_SA == pytest.approx(0.5 * mdp.behavior_SA)
 
 

@@ -37,7 +37,7 @@ def dpo(tmp_path_factory: pytest.TempPathFactory) -> str:
     "how",
     [
         pytest.param(
-            "--pairing trajectory --loss-type dpo --ref-model-sync-every 3 "
+            "--pairing trajectory --loss-type sigmoid --ref-model-sync-every 3 "
             "--consistency-reference start --consistency-sides both",
             id="trajectory: a reference that moves and one that stays",
         ),

@@ -31,7 +31,7 @@ def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
         output=str(output),
         environment=WORLD,
         total_steps=32 * 128,
-        loss_type="dpo",
+        loss_type="sigmoid",
         beta=0.3,
         consistency_coefficient=0.0,
         pairing="matched",

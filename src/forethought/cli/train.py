@@ -157,7 +157,7 @@ def train_dpo(settings: Train[DPOConfig]) -> None:
 
     Examples:
       forethought train dpo --model runs/sft --environment.id EZPoints --output runs/dpo
-      forethought train dpo --config configs/bandit_dpo.yaml --pairing branch --loss-type dpo
+      forethought train dpo --config configs/bandit_dpo.yaml --pairing branch --loss-type sigmoid
       forethought train dpo --config configs/bandit_dpo.yaml --data runs/bandit/trajectories
       forethought train dpo --resume runs/dpo
     """

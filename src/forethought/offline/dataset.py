@@ -72,7 +72,7 @@ def load_offline(
         if on_episode is not None:
             on_episode()
     _require_known(episodes, lambda one: one.known_actions > 0, config.data)
-    dummy = find_dummy(episodes, policy.encoder) if config.residual_mass == "dummy" else None
+    dummy = find_dummy(episodes, policy.encoder) if config.residual_mass == "token" else None
     return OfflineData(episodes, maps, dummy)
 
 
@@ -151,7 +151,7 @@ def find_dummy(episodes: Sequence[Episode], encoder: Encoder) -> int:
         if isinstance(token, int) and token not in said:
             return token
     raise ConfigError(
-        "residual_mass is 'dummy', but the data hold every token — use residual_mass spread"
+        "residual_mass is 'token', but the data hold every token — use residual_mass spread"
     )
 
 

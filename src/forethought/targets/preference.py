@@ -10,7 +10,7 @@ from forethought.targets.checks import FloatArray, require_fraction, require_ser
 from forethought.targets.returns import discounted_returns
 from forethought.types import Step, Trajectory
 
-Score = Literal["gain", "level", "reward"]
+PairReward = Literal["progress_delta", "progress", "reward"]
 """What is discounted: progress gained by each step, progress reached, or the world's reward."""
 
 PROGRESS_SCALE = 50.0
@@ -22,7 +22,7 @@ def preference_scores(
     progress_T: FloatArray,
     is_invalid_T: NDArray[np.bool_],
     gamma: float,
-    counts: Literal["gain", "level"] = "gain",
+    counts: Literal["progress_delta", "progress"] = "progress_delta",
     progress_before: float = 0.0,
 ) -> NDArray[np.float64]:
     """How well an episode went from each step on.
@@ -61,7 +61,9 @@ def preference_scores(
         )
     if progress_T.min() < 0 or progress_T.max() > 1:
         raise ValueError(f"progress_T: expected 0 to 1, got {progress_T}")
-    counted_T = np.diff(progress_T, prepend=progress_before) if counts == "gain" else progress_T
+    counted_T = (
+        np.diff(progress_T, prepend=progress_before) if counts == "progress_delta" else progress_T
+    )
     return discounted_returns(
         rewards_T=PROGRESS_SCALE * counted_T - is_invalid_T.astype(np.float64),
         terminated=True,  # nothing is known behind a limit, and nothing is assumed
@@ -71,7 +73,7 @@ def preference_scores(
 
 
 def trajectory_scores(
-    trajectory: Trajectory, *, score: Score, gamma: float, progress_before: float = 0.0
+    trajectory: Trajectory, *, pair_reward: PairReward, gamma: float, progress_before: float = 0.0
 ) -> NDArray[np.float64]:
     """`preference_scores` of recorded steps, or their discounted rewards.
 
@@ -89,7 +91,7 @@ def trajectory_scores(
             f"{trajectory.environment_id}, seed {trajectory.seed}: expected an episode played to "
             f"its end, got {len(trajectory.steps)} steps that do not reach it"
         )
-    return _scores(trajectory.steps, trajectory.success, score, gamma, progress_before)
+    return _scores(trajectory.steps, trajectory.success, pair_reward, gamma, progress_before)
 
 
 def lookahead_score(
@@ -97,7 +99,7 @@ def lookahead_score(
     *,
     at: int,
     horizon: int,
-    score: Score,
+    pair_reward: PairReward,
     gamma: float,
     progress_before: float = 0.0,
 ) -> float:
@@ -119,13 +121,17 @@ def lookahead_score(
             f"step {at} on, or the end of the episode; got {len(steps)}"
         )
     is_success = sees_end and trajectory.success
-    return float(_scores(steps, is_success, score, gamma, progress_before)[0])
+    return float(_scores(steps, is_success, pair_reward, gamma, progress_before)[0])
 
 
 def _scores(
-    steps: Sequence[Step], is_success: bool, score: Score, gamma: float, progress_before: float
+    steps: Sequence[Step],
+    is_success: bool,
+    pair_reward: PairReward,
+    gamma: float,
+    progress_before: float,
 ) -> NDArray[np.float64]:
-    if score == "reward":
+    if pair_reward == "reward":
         return discounted_returns(
             rewards_T=np.array([step.reward for step in steps], dtype=np.float64),
             terminated=True,
@@ -139,6 +145,6 @@ def _scores(
         progress_T=np.array(known, dtype=np.float64),
         is_invalid_T=np.array([not step.action.is_valid for step in steps]),
         gamma=gamma,
-        counts=score,
+        counts=pair_reward,
         progress_before=progress_before,
     )

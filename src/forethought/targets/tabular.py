@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-ResidualMass = Literal["spread", "dummy"]
+ResidualMass = Literal["spread", "token"]
 """Where the weight goes that an action is not worth."""
 PolicyExtraction = Literal["probability", "ratio"]
 """What exp(β …) is taken of."""
@@ -88,7 +88,7 @@ def likelihood_fixed_point(mdp: TabularMDP, *, residual_mass: ResidualMass) -> T
         ArithmeticError: it does not.
     """
     values_S = np.zeros(len(mdp.rewards_SA))
-    part = 1.0 if residual_mass == "dummy" else 0.1
+    part = 1.0 if residual_mass == "token" else 0.1
     for _ in range(_ROUNDS):
         likelihood_SA, _ = _backup(mdp, values_S, residual_mass)
         error_S = (likelihood_SA / mdp.behavior_SA).max(1) - values_S

@@ -80,7 +80,7 @@ class Settings:
     acting: ActingConfig
     support: SupportConfig
     dummy: int | None = None
-    """The token that no data hold, where one was used (`residual_mass: dummy`)."""
+    """The token that no data hold, where one was used (`residual_mass: token`)."""
 
     def save(self, folder: Path) -> None:
         """Writes them into a model's folder."""

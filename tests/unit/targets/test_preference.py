@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from forethought.targets.preference import (
-    Score,
+    PairReward,
     lookahead_score,
     preference_scores,
     trajectory_scores,
@@ -14,20 +14,20 @@ from forethought.targets.preference import (
 from forethought.types import Trajectory
 from tests.unit.targets.builders import Did, trajectory
 
-Counts = Literal["gain", "level"]
+Counts = Literal["progress_delta", "progress"]
 
 
 @pytest.mark.parametrize(
     ("progress", "invalid", "gamma", "counts", "expected"),
     [
-        pytest.param([1.0], [False], 0.9, "gain", [50.0], id="the whole goal at once"),
-        pytest.param([0.0], [True], 0.9, "gain", [-1.0], id="an invalid action"),
+        pytest.param([1.0], [False], 0.9, "progress_delta", [50.0], id="the whole goal at once"),
+        pytest.param([0.0], [True], 0.9, "progress_delta", [-1.0], id="an invalid action"),
         pytest.param(
             # 0.9 · 0.9 · 50 = 40.5; 0.9 · 50 = 45
             [0.0, 0.0, 1.0],
             [False] * 3,
             0.9,
-            "gain",
+            "progress_delta",
             [40.5, 45.0, 50.0],
             id="later is worth less",
         ),
@@ -36,7 +36,7 @@ Counts = Literal["gain", "level"]
             [0.5, 0.5, 1.0],
             [False, True, False],
             0.5,
-            "gain",
+            "progress_delta",
             [30.75, 11.5, 25.0],
             id="half now, an invalid action, half later",
         ),
@@ -44,7 +44,7 @@ Counts = Literal["gain", "level"]
             [0.5, 0.25],
             [False, False],
             1.0,
-            "gain",
+            "progress_delta",
             [12.5, -12.5],
             id="progress that is lost costs what it brought",
         ),
@@ -53,7 +53,7 @@ Counts = Literal["gain", "level"]
             [0.5, 0.5, 1.0],
             [False, True, False],
             0.5,
-            "level",
+            "progress",
             [49.5, 49.0, 50.0],
             id="as printed: every step counts what is reached",
         ),
@@ -84,28 +84,28 @@ def test_as_printed_lingering_half_way_beats_winning() -> None:
         return float(scores_T[0])
 
     won, lingered = [0.5, 1.0], [0.5] * 20
-    assert first(lingered, "level") > first(won, "level")
-    assert first(lingered, "gain") < first(won, "gain")
+    assert first(lingered, "progress") > first(won, "progress")
+    assert first(lingered, "progress_delta") < first(won, "progress_delta")
 
 
 @pytest.mark.parametrize(
-    ("episode", "score", "expected"),
+    ("episode", "pair_reward", "expected"),
     [
         pytest.param(
             trajectory(Did("a", progress=0.5), Did("b", progress=1.0), success=True),
-            "gain",
+            "progress_delta",
             [37.5, 25.0],
             id="a world that measures progress",
         ),
         pytest.param(
             trajectory(Did("a"), Did("b"), success=True),
-            "gain",
+            "progress_delta",
             [25.0, 50.0],
             id="one that does not: success is the whole goal, at the end",
         ),
         pytest.param(
             trajectory(Did("a", is_valid=False), Did("b"), ends="truncated"),
-            "gain",
+            "progress_delta",
             [-1.0, 0.0],
             id="cut by a limit, without success",
         ),
@@ -117,10 +117,12 @@ def test_as_printed_lingering_half_way_beats_winning() -> None:
         ),
     ],
 )
-def test_of_a_trajectory(episode: Trajectory, score: Score, expected: list[float]) -> None:
+def test_of_a_trajectory(
+    episode: Trajectory, pair_reward: PairReward, expected: list[float]
+) -> None:
     scores_T = trajectory_scores(
         episode,
-        score=score,
+        pair_reward=pair_reward,
         gamma=0.5,
     )
     np.testing.assert_allclose(scores_T, expected)
@@ -129,8 +131,12 @@ def test_of_a_trajectory(episode: Trajectory, score: Score, expected: list[float
 def test_from_the_middle_only_what_is_gained_from_there_counts() -> None:
     whole = trajectory(Did("a", progress=0.5), Did("b", progress=1.0), success=True)
     rest = trajectory(Did("b", progress=1.0), first_step=1, success=True)
-    from_there = trajectory_scores(rest, score="gain", gamma=0.5, progress_before=0.5)
-    np.testing.assert_allclose(from_there, trajectory_scores(whole, score="gain", gamma=0.5)[1:])
+    from_there = trajectory_scores(
+        rest, pair_reward="progress_delta", gamma=0.5, progress_before=0.5
+    )
+    np.testing.assert_allclose(
+        from_there, trajectory_scores(whole, pair_reward="progress_delta", gamma=0.5)[1:]
+    )
 
 
 def test_refused() -> None:
@@ -146,7 +152,7 @@ def test_refused() -> None:
     with pytest.raises(ValueError, match=r"gamma: expected 0 to 1, got 1\.5"):
         preference_scores(progress_T=fine, is_invalid_T=np.array([False] * 2), gamma=1.5)
     with pytest.raises(ValueError, match="World, seed 0: expected an episode played to its end"):
-        trajectory_scores(trajectory(Did("a"), ends=""), score="gain", gamma=0.9)
+        trajectory_scores(trajectory(Did("a"), ends=""), pair_reward="progress_delta", gamma=0.9)
 
 
 CLIMB = trajectory(
@@ -172,7 +178,12 @@ def test_what_is_seen_within_a_horizon(at: int, horizon: int, expected: float) -
     before = CLIMB.steps[at - 1].progress if at else 0.0
     assert before is not None
     found = lookahead_score(
-        CLIMB, at=at, horizon=horizon, score="gain", gamma=0.5, progress_before=before
+        CLIMB,
+        at=at,
+        horizon=horizon,
+        pair_reward="progress_delta",
+        gamma=0.5,
+        progress_before=before,
     )
     assert found == pytest.approx(expected)
 
@@ -181,14 +192,15 @@ def test_a_success_counts_where_it_is_seen() -> None:
     """In a world that measures no progress."""
     won = trajectory(Did("a"), Did("b"), success=True)
     near, far = (
-        lookahead_score(won, at=0, horizon=horizon, score="gain", gamma=0.5) for horizon in (1, 2)
+        lookahead_score(won, at=0, horizon=horizon, pair_reward="progress_delta", gamma=0.5)
+        for horizon in (1, 2)
     )
     assert (near, far) == (0.0, 25.0)
 
 
 def test_a_way_that_was_left_early_is_not_judged_further() -> None:
     left = trajectory(Did("up", progress=0.0), Did("up", progress=0.5), ends="")
-    assert lookahead_score(left, at=0, horizon=2, score="gain", gamma=0.5) == 12.5
+    assert lookahead_score(left, at=0, horizon=2, pair_reward="progress_delta", gamma=0.5) == 12.5
     for at, horizon in ((0, 3), (1, 2), (2, 1)):
         with pytest.raises(ValueError, match=f"expected {horizon} steps from step {at} on"):
-            lookahead_score(left, at=at, horizon=horizon, score="gain", gamma=0.5)
+            lookahead_score(left, at=at, horizon=horizon, pair_reward="progress_delta", gamma=0.5)

@@ -26,6 +26,8 @@ def pairs_in_play(compared: Compared) -> list[Pair]:
         candidate
         for answer in (expert_answer("thoughts"), random_answer(0))
         for t in play(world.id, world.factory(), world.prompter, answer, range(12))
-        for candidate in candidates_of(t, trajectory_scores(t, score="gain", gamma=0.9))
+        for candidate in candidates_of(
+            t, trajectory_scores(t, pair_reward="progress_delta", gamma=0.9)
+        )
     ]
     return make_pairs(candidates, margin=0.0, most_per_group=16, compared=compared)

@@ -43,7 +43,7 @@ from forethought.training.run import Run
 from tests.unit.training.small_bandit import WORLD, pairs_in_play, save_small_model
 
 LOSS_TYPES: list[LossType] = [
-    *("dpo", "constant_action", "apw", "ipo", "rdpo", "rpo", "hinge", "kto", "simpo")
+    *("sigmoid", "constant_action", "apw", "ipo", "robust", "rpo", "hinge", "kto", "simpo")
 ]
 
 
@@ -73,7 +73,7 @@ def settings(model: Path, data: Path, output: Path) -> DPOConfig:
         model=str(model),
         output=str(output),
         data=str(data),
-        loss_type="dpo",
+        loss_type="sigmoid",
         epochs=3,
         batch_size=4,
         checkpoint_every=1,

@@ -43,7 +43,7 @@ def config(request: pytest.FixtureRequest, offline: dict[str, Any]) -> Any:
     return {
         "ppo": lambda: PPOConfig(total_steps=12, batch_size=4, epochs=1, rollout=FOUR, **common),
         "dpo": lambda: DPOConfig(
-            total_steps=90, loss_type="dpo", rollout=FOUR, group_size=2, **common
+            total_steps=90, loss_type="sigmoid", rollout=FOUR, group_size=2, **common
         ),
         "sft": lambda: SFTConfig(**common, data=offline["data"], batch_size=8, epochs=0.2),
         # Two updates of each phase: a stop after two is one between phases.

@@ -175,7 +175,9 @@ def test_scores_of_matched_pairs_are_their_trajectories() -> None:
         id(step): float(score)
         for t in gathered.collected.trajectories
         for step, score in zip(
-            t.steps, trajectory_scores(t, score="gain", gamma=config.gamma), strict=True
+            t.steps,
+            trajectory_scores(t, pair_reward="progress_delta", gamma=config.gamma),
+            strict=True,
         )
     }
     means = [c.score for pair in gathered.pairs for c in pair]
@@ -232,4 +234,4 @@ def test_what_a_later_part_gained_is_not_known(tmp_path: Path) -> None:
     stored = settings("matched", data=str(tmp_path))
     with pytest.raises(ConfigError, match="holds no two responses in the same state"):
         stored_pairs(stored, Alone())  # type: ignore[arg-type]
-    assert stored_pairs(replace(stored, score="level"), Alone())  # type: ignore[arg-type]
+    assert stored_pairs(replace(stored, pair_reward="progress"), Alone())  # type: ignore[arg-type]

@@ -49,7 +49,7 @@ def config(small_model: Path, tmp_path: Path) -> DPOConfig:
         model=str(small_model),
         output=str(tmp_path / "run"),
         total_steps=200,
-        objective="dpo",
+        loss_type="sigmoid",
         pairing="branch",
         branches=2,
         horizon=2,

@@ -14,7 +14,9 @@ from forethought.configs.parts import (
     require,
 )
 
-LossType = Literal["dpo", "constant_action", "apw", "ipo", "rdpo", "rpo", "hinge", "kto", "simpo"]
+LossType = Literal[
+    "sigmoid", "constant_action", "apw", "ipo", "robust", "rpo", "hinge", "kto", "simpo"
+]
 Pairing = Literal["trajectory", "matched", "branch", "mcts"]
 OF_WHOLE_EPISODES: tuple[Pairing, ...] = ("trajectory", "matched")
 """Pairings that need no other steps than those of episodes played from their beginning."""
@@ -46,8 +48,8 @@ class DPOConfig:
     last one may go beyond."""
 
     loss_type: LossType = "apw"
-    """What is made of a pair: "dpo" (InteractiveCOT, Eq. 1), "constant_action" (Eq. 4), "apw"
-    (Eq. 6, action probability weighting), or, on whole answers, "ipo", "rdpo", "rpo", "hinge",
+    """What is made of a pair: "sigmoid" (InteractiveCOT, Eq. 1), "constant_action" (Eq. 4), "apw"
+    (Eq. 6, action probability weighting), or, on whole answers, "ipo", "robust", "rpo", "hinge",
     "kto" (no comparison), "simpo" (no reference)."""
 
     beta: float = 0.1
@@ -77,7 +79,7 @@ class DPOConfig:
     thoughts and action (Eq. 8)."""
 
     label_smoothing: float = 0.1
-    """rdpo: ε, the share of pairs that are supposed to be the wrong way round."""
+    """robust: ε, the share of pairs that are supposed to be the wrong way round."""
 
     rpo_alpha: float = 0.005
     """rpo: α, weight of the winner's negative log-likelihood, per nat."""
@@ -85,7 +87,7 @@ class DPOConfig:
     simpo_gamma: float = 1.0
     """simpo: γ, how far apart the mean log-probs are to be, times β."""
 
-    score: Literal["gain", "level", "reward"] = "gain"
+    pair_reward: Literal["progress_delta", "progress", "reward"] = "progress_delta"
     """What a way to go on is judged by, discounted: 50 · progress gained less invalid actions
     (Eq. 10), 50 · progress reached (Eq. 10 as printed), or the world's own reward. Where a world
     measures no progress, the whole goal is met at the end of a success."""
@@ -178,7 +180,7 @@ class DPOConfig:
         margin = self.simpo_gamma
         require(0 <= margin < math.inf, "simpo_gamma", margin, "0 or more")
         has_thoughts = self.prompt.format == "thoughts"
-        expected = "an objective of whole answers (dpo, ipo, …) with prompt.format action_only"
+        expected = "an objective of whole answers (sigmoid, ipo, …) with prompt.format action_only"
         is_fine = has_thoughts or self.loss_type not in _OF_THOUGHTS
         require(is_fine, "loss_type", self.loss_type, expected)
 

@@ -20,7 +20,7 @@ def objective(
 ) -> PreferenceLoss:
     """What the settings make of the pairs."""
     match config.loss_type:
-        case "dpo":
+        case "sigmoid":
             return dpo_loss(winners=winners, losers=losers, beta=config.beta)
         case "constant_action":
             return constant_action_loss(winners=winners, losers=losers, beta=config.beta)
@@ -35,7 +35,7 @@ def objective(
             )
         case "ipo":
             return ipo_loss(winners=winners, losers=losers, beta=config.beta)
-        case "rdpo":
+        case "robust":
             return robust_dpo_loss(
                 winners=winners,
                 losers=losers,

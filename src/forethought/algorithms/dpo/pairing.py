@@ -191,13 +191,13 @@ def _can_be_judged(trajectory: Trajectory, config: DPOConfig) -> bool:
     if not trajectory.is_finished:
         return False
     is_later_part = trajectory.first_step > 0 and trajectory.steps[0].progress is not None
-    return not (is_later_part and config.score == "gain")
+    return not (is_later_part and config.pair_reward == "progress_delta")
 
 
 def _candidates(whole: Sequence[Trajectory], config: DPOConfig) -> Iterator[Candidate]:
     """Every step of these episodes, judged to the end."""
     for trajectory in whole:
-        scores_T = trajectory_scores(trajectory, score=config.score, gamma=config.gamma)
+        scores_T = trajectory_scores(trajectory, pair_reward=config.pair_reward, gamma=config.gamma)
         yield from candidates_of(trajectory, scores_T)
 
 
@@ -244,7 +244,7 @@ def _candidate(trajectory: Trajectory, at: int, progress: float, config: DPOConf
         trajectory,
         at=at,
         horizon=config.horizon or len(trajectory.steps),
-        score=config.score,
+        pair_reward=config.pair_reward,
         gamma=config.gamma,
         progress_before=progress,
     )
@@ -262,7 +262,7 @@ def _search(
     trees = [
         SearchTree(
             root.trajectory,
-            trajectory_scores(root.trajectory, score=config.score, gamma=config.gamma),
+            trajectory_scores(root.trajectory, pair_reward=config.pair_reward, gamma=config.gamma),
             at=root.at,
             prefix=root.actions,
             width=config.branches,
@@ -287,7 +287,7 @@ def _search(
 
 def _scores_from(trajectory: Trajectory, progress: float, config: DPOConfig) -> NDArray[np.float64]:
     return trajectory_scores(
-        trajectory, score=config.score, gamma=config.gamma, progress_before=progress
+        trajectory, pair_reward=config.pair_reward, gamma=config.gamma, progress_before=progress
     )
 
 

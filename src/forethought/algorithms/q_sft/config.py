@@ -74,7 +74,7 @@ class QSFTConfig:
     return_max: float | None = None
     """The same of 1. Both, or neither."""
 
-    residual_mass: Literal["dummy", "spread"] = "dummy"
+    residual_mass: Literal["token", "spread"] = "token"
     """Where the weight goes that a token is not worth: to a token that no data hold, which
     makes p = π Q* (Sec. 4.1), or in equal parts to all others (Eq. 3)."""
 
