@@ -251,9 +251,18 @@ def write_text(path: Path, text: str) -> None:
     Raises:
         StorageError: the disk is full or read-only, or its folder is missing.
     """
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """As `write_text`.
+
+    Raises:
+        StorageError: the disk is full or read-only, or its folder is missing.
+    """
     try:
         with published(_temporary(path).open("wb"), path) as file:
-            file.write(text.encode())
+            file.write(content)
     except OSError as error:
         raise StorageError(f"{path}: cannot be written: {error.strerror}") from error
 
