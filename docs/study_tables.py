@@ -9,8 +9,10 @@ checked in as docs/results/STUDY/results.json, and may choose columns and varian
     <!-- study: ablations; columns: success, return; variants: gae | rloo | grpo -->
     <!-- end -->
 
-Without `columns` all of them are shown, without `variants` all of the study's. The last stage of a
-variant is shown; `variant@1 as LABEL` is its first one under another name.
+Without `columns` those of COLUMNS are shown, without `variants` all of the study's. The last stage
+of a variant is shown; `variant@1 as LABEL` is its first one under another name. `success of NAME`
+(or `return of NAME`, …) is a column of what the study also judged, such as other options of the
+environment or constrained decoding; `success of each seed` has one figure for every seed.
 tests/design/test_study_tables.py compares every table that is checked in with what is generated,
 so that text and numbers cannot drift apart.
 """
@@ -45,14 +47,29 @@ def _decimal(value: float) -> str:
     return f"{value:.2f}".replace("-", "−")
 
 
-COLUMNS: Mapping[str, tuple[str, Callable[[Json], str]]] = {
-    "success": ("success, %", lambda stage: percent(stage["pooled"])),
-    "return": ("return", lambda stage: mean_return(stage["pooled"])),
-    "invalid": ("invalid, %", lambda stage: f"{100 * stage['pooled']['invalid_rate']:.1f}"),
-    "seeds": ("seeds", lambda stage: ", ".join(str(seed["seed"]) for seed in stage["seeds"])),
-    "episodes": ("episodes", lambda stage: f"{stage['pooled']['episodes']:,}"),
+POOLED: Mapping[str, tuple[str, Callable[[Json], str]]] = {
+    "success": ("success, %", percent),
+    "return": ("return", mean_return),
+    "invalid": ("invalid, %", lambda pooled: f"{100 * pooled['invalid_rate']:.1f}"),
+    "episodes": ("episodes", lambda pooled: f"{pooled['episodes']:,}"),
+}
+OF_STAGE: Mapping[str, tuple[str, Callable[[Json], str]]] = {
+    "seeds": ("seeds", lambda stage: _each(stage, lambda seed: str(seed["seed"]))),
+    "success of each seed": (
+        "success of each seed, %",
+        lambda stage: _each(stage, lambda seed: f"{100 * seed['policy']['success_rate']:.1f}"),
+    ),
+    "return of each seed": (
+        "return of each seed",
+        lambda stage: _each(stage, lambda seed: _decimal(seed["policy"]["mean_return"])),
+    ),
     "minutes": ("training, min", lambda stage: f"{stage['training_s'] / 60:.1f}"),
 }
+COLUMNS = ("success", "return", "invalid", "seeds", "episodes", "minutes")
+
+
+def _each(stage: Json, figure: Callable[[Json], str]) -> str:
+    return ", ".join(figure(seed) for seed in stage["seeds"] if seed["policy"] is not None)
 
 
 def filled(text: str, studies: Path = DOCS / "results") -> str:
@@ -76,18 +93,17 @@ def table(request: str, studies: Path) -> str:
     if unknown := set(chosen) - {"columns", "variants"}:
         raise SystemExit(f"study: {request}: got {sorted(unknown)}, expected columns or variants")
     names = [each.strip() for each in chosen.get("columns", ", ".join(COLUMNS)).split(",")]
-    if unknown := set(names) - set(COLUMNS):
-        raise SystemExit(f"study: {request}: no column {sorted(unknown)}, but {list(COLUMNS)}")
     results: Json = json.loads((studies / name / "results.json").read_text(encoding="utf-8"))
     stages = _stages(results)
     last = [each for each in stages if "@" not in each]
     variants = [each.strip() for each in chosen.get("variants", " | ".join(last)).split("|")]
-    lines = [["variant", *(COLUMNS[each][0] for each in names)], ["---"] * (len(names) + 1)]
+    columns = [_column(each, request) for each in names]
+    lines = [["variant", *(head for head, _ in columns)], ["---"] * (len(names) + 1)]
     for variant in variants:
         key, _, label = variant.partition(" as ")
         if key not in stages:
             raise SystemExit(f"study: {request}: no variant {key!r}, but {sorted(stages)}")
-        cells = [_cell(stages[key], COLUMNS[each][1]) for each in names]
+        cells = [figure(stages[key]) for _, figure in columns]
         lines.append([(label or key).replace("_", "\\_"), *cells])
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
@@ -101,8 +117,24 @@ def _stages(results: Json) -> dict[str, Json]:
     return found
 
 
-def _cell(stage: Json, column: Callable[[Json], str]) -> str:
-    return "–" if stage["pooled"] is None else column(stage)
+def _column(name: str, request: str) -> tuple[str, Callable[[Json], str]]:
+    """Head of a column, and the figure of a stage."""
+    if name in OF_STAGE:
+        return OF_STAGE[name]
+    kind, _, judging = name.partition(" of ")
+    if kind not in POOLED:
+        known = [*POOLED, *OF_STAGE]
+        raise SystemExit(f"study: {request}: no column {kind!r}, but {known}")
+    head, figure = POOLED[kind]
+
+    def of(stage: Json) -> str:
+        if judging and judging not in stage["also_judged"]:
+            known = list(stage["also_judged"])
+            raise SystemExit(f"study: {request}: {judging!r} was not judged, but {known}")
+        pooled = stage["also_judged"][judging] if judging else stage["pooled"]
+        return "–" if pooled is None else figure(pooled)
+
+    return (f"{judging}: {head}" if judging else head), of
 
 
 def main(arguments: list[str]) -> int:

@@ -38,7 +38,8 @@ def test_every_table_is_that_of_its_study(study_tables: ModuleType) -> None:
 def test_every_study_that_is_checked_in_is_shown() -> None:
     shown = "".join(page.read_text(encoding="utf-8") for page in _pages())
     for results in DOCS.glob("results/*/results.json"):
-        assert f"<!-- study: {results.parent.name}" in shown
+        marker = f"<!-- study: {results.parent.name}"
+        assert marker in shown, f"show {results} in a page: docs/study_tables.py says how"
 
 
 def _stage(variant: str, number: int, is_last: bool, successes: int) -> dict[str, object]:
@@ -52,13 +53,15 @@ def _stage(variant: str, number: int, is_last: bool, successes: int) -> dict[str
         "return_interval": [-1.5, 0.25],
         "invalid_rate": 0.0126,
     }
-    seeds = [{"seed": 3}]
+    seeds = [{"seed": 3, "policy": {"success_rate": 0.25, "mean_return": -1.0}}]
+    seeds += [{"seed": 4, "policy": {"success_rate": 0.5, "mean_return": 2.0}}]
     return {
         "row": variant,
         "stage": number,
         "is_last": is_last,
         "seeds": seeds,
         "pooled": pooled,
+        "also_judged": {"constrained": {**pooled, "success_rate": 0.9}, "unseen": None},
         "training_s": 90.0,
     }
 
@@ -75,7 +78,7 @@ def test_what_is_written(study_tables: ModuleType, studies: Path) -> None:
     page = "a\n<!-- study: toy; columns: success, return, invalid, seeds, episodes, minutes; "
     page += "variants: dr_grpo@1 as SFT | dr_grpo -->\nold\n<!-- end -->\nb\n"
     head, _, rest = page.partition("old\n")
-    figures = "−1.01 [−1.50, 0.25] | 1.3 | 3 | 400 | 1.5 |\n"
+    figures = "−1.01 [−1.50, 0.25] | 1.3 | 3, 4 | 400 | 1.5 |\n"
     assert study_tables.filled(page, studies) == (
         head
         + "\n| variant | success, % | return | invalid, % | seeds | episodes | training, min |\n"
@@ -89,6 +92,18 @@ def test_what_is_written(study_tables: ModuleType, studies: Path) -> None:
     )
 
 
+def test_columns_of_seeds_and_of_what_was_also_judged(
+    study_tables: ModuleType, studies: Path
+) -> None:
+    columns = "success of constrained, success of unseen, success of each seed, return of each seed"
+    table = study_tables.table(f"toy; columns: {columns}", studies).splitlines()
+    assert table[0] == (
+        "| variant | constrained: success, % | unseen: success, % "
+        "| success of each seed, % | return of each seed |"
+    )
+    assert table[2] == "| dr\\_grpo | 90.0 [20.0, 30.0] | – | 25.0, 50.0 | −1.00, 2.00 |"
+
+
 def test_another_figure_is_noticed(study_tables: ModuleType, studies: Path) -> None:
     page = study_tables.filled("<!-- study: toy -->\n<!-- end -->\n", studies)
     assert study_tables.filled(page.replace("25.2", "25.3"), studies) == page
@@ -97,7 +112,8 @@ def test_another_figure_is_noticed(study_tables: ModuleType, studies: Path) -> N
 @pytest.mark.parametrize(
     ("request_", "said"),
     [
-        ("toy; columns: worth", "no column \\['worth'\\]"),
+        ("toy; columns: worth", "no column 'worth'"),
+        ("toy; columns: success of sampled", "'sampled' was not judged"),
         ("toy; variants: ppo", "no variant 'ppo'"),
         ("toy; rows: ppo", "expected columns or variants"),
     ],
