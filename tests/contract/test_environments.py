@@ -49,6 +49,8 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("Wordle", {}),
     ("Wordle", {"words": "large", "rules": "reference"}),
     ("TwentyQuestions", {}),
+    ("WebShop", {}),
+    ("WebShop", {"view": "text_rich", "per_page": 3, "limit_steps": 5}),
 ]
 
 
@@ -66,7 +68,7 @@ def test_ours_points24_by_the_reference(faces_as_ten: bool) -> None:
 
 @pytest.mark.parametrize(("name", "options"), VARIANTS)
 def test_gymnasiums(name: str, options: dict[str, Any]) -> None:
-    if name not in ("Bandit", "Chess", "Wordle", "TwentyQuestions"):
+    if name not in ("Bandit", "Chess", "Wordle", "TwentyQuestions", "WebShop"):
         options = {**options, "render_mode": "rgb_array"}
     environment = gymnasium.make(find_environment(name).id, **options)
     check_env(environment.unwrapped)

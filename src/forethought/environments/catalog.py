@@ -213,6 +213,43 @@ ALFWORLD = EnvironmentSpec(
     required_modules=("alfworld", "textworld", "fast_downward"),
 )
 
+WEBSHOP = EnvironmentSpec(
+    id="forethought/WebShop-v0",
+    entry_point="forethought.environments.webshop.webshop:WebShop",
+    summary="Search a shop, choose a product and its options, and buy what was asked for.",
+    observation="text; what can be clicked is listed",
+    actions="search[query], or click[label] for a label on the page",
+    reward="at the purchase, 0 to 1: the share of attributes, options and price cap that are met, "
+    "times how far the product is of the right kind",
+    success="the reward is 1",
+    options=(
+        Option(
+            "data",
+            None,
+            "a folder with the original's files, or None",
+            "products and goals; None: a generated catalogue of 12,000 products",
+        ),
+        Option("goals", "human", "human or synthetic", "which goals of the original's files"),
+        Option("catalogue_seed", 0, "a whole number", "of the generated catalogue"),
+        Option(
+            "split",
+            "by_seed",
+            "by_seed, train, validation or test",
+            "by_seed: train goals, and test goals for held-out episodes",
+        ),
+        Option(
+            "view",
+            "text",
+            "text or text_rich",
+            "the page, plain, or with what can be clicked and what was clicked marked",
+        ),
+        Option("per_page", 10, "a whole number from 1 to 50", "products on a page of results"),
+        Option("limit_steps", 15, "a whole number from 1 to 1000", "actions in an episode"),
+    ),
+    extra="webshop",
+    required_modules=("bm25s", "Stemmer", "thefuzz"),
+)
+
 SHIPPED = (
     NUMBER_LINE,
     EZ_POINTS,
@@ -223,4 +260,5 @@ SHIPPED = (
     TWENTY_QUESTIONS,
     CHESS,
     ALFWORLD,
+    WEBSHOP,
 )
