@@ -123,6 +123,11 @@ COMMANDS = (
         "Serve a trained policy by the chat-completions protocol.",
     ),
     Command("play", "forethought.cli.play:play", "Play a world yourself, in this terminal."),
+    Command(
+        "shop",
+        "forethought.cli.shop:shop",
+        "WebShop as a web site: shop yourself, or look at an agent's episodes.",
+    ),
     Command("envs", "forethought.cli.envs:envs", "List all worlds."),
     Command(
         "doctor",

@@ -3,7 +3,7 @@
 import socket
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
@@ -40,23 +40,57 @@ def serving(engine: Engine, *, model: str, host: str, port: int, limits: Limits)
         PolicyError: the port is taken, or the address is not this machine's.
     """
     admission = Admission(engine, model=model, host=host, limits=limits)
+    application = Application(admission)
+    most = 4 * limits.concurrency + 16
     try:
-        with _listening(host, port) as listener:
-            server = _server(admission, limits)
-            thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
-            thread.start()
-            shown = f"[{host}]" if ":" in host else host
-            try:
-                while not server.started and thread.is_alive():
-                    time.sleep(0.01)
-                yield f"http://{shown}:{listener.getsockname()[1]}/v1"
-            finally:
-                engine.stop()  # First: whoever waits for an answer is told that none will come.
-                server.should_exit = True
-                thread.join()
+        with running(
+            application, host, port, connections=most, timeout_s=limits.timeout_s, last=engine.stop
+        ) as address:
+            yield f"{address}/v1"
     finally:
         engine.stop()
         admission.close()
+
+
+@contextmanager
+def running(
+    application: object,
+    host: str,
+    port: int,
+    *,
+    connections: int = 64,
+    timeout_s: float = 30.0,
+    last: Callable[[], None] | None = None,
+) -> Generator[str]:
+    """Runs any ASGI application until the block ends.
+
+    Args:
+        host: an address of this machine.
+        port: 0 takes a free one.
+        connections: at a time.
+        timeout_s: for a whole request.
+        last: called before the server ends, while clients may wait for an answer.
+
+    Yields:
+        The base address, `http://…`.
+
+    Raises:
+        PolicyError: the port is taken, or the address is not this machine's.
+    """
+    with _listening(host, port) as listener:
+        server = _server(application, connections, timeout_s)
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        shown = f"[{host}]" if ":" in host else host
+        try:
+            while not server.started and thread.is_alive():
+                time.sleep(0.01)
+            yield f"http://{shown}:{listener.getsockname()[1]}"
+        finally:
+            if last is not None:
+                last()  # First: whoever waits for an answer is told that none will come.
+            server.should_exit = True
+            thread.join()
 
 
 def _listening(host: str, port: int) -> socket.socket:
@@ -72,10 +106,10 @@ def _listening(host: str, port: int) -> socket.socket:
         raise PolicyError(f"{host}:{port}: cannot listen: {text}") from error
 
 
-def _server(admission: Admission, limits: Limits) -> uvicorn.Server:
-    guard = partial(Guard, most=4 * limits.concurrency + 16, timeout_s=limits.timeout_s)
+def _server(application: object, connections: int, timeout_s: float) -> uvicorn.Server:
+    guard = partial(Guard, most=connections, timeout_s=timeout_s)
     config = uvicorn.Config(
-        cast(Any, Application(admission)),
+        cast(Any, application),
         interface="asgi3",
         http=cast(Any, guard),
         loop="asyncio",

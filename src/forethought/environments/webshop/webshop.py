@@ -47,7 +47,7 @@ EVALUATION_SEEDS = 1 << 61
 """Held-out episodes have seeds from here on (`rollouts/seeding.py`)."""
 
 LIMIT_STEPS = 15
-DATA_SKILL = 0.5
+DATA_SKILL = 0.4
 NOTHING = Reward(0.0, 0.0, 0.0, 0.0, False)
 
 

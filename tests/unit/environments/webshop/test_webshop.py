@@ -93,7 +93,9 @@ def test_the_catalogue_is_the_same_for_the_same_seed() -> None:
     assert generate_catalogue(4).products != first.products
     product, goal = first.products[0], first.goals[0]
     told = repr((product, goal)).encode()
-    assert hashlib.sha256(told).hexdigest()[:16] == "2f1b983e2983004d"  # on any machine, in any version
+    assert (
+        hashlib.sha256(told).hexdigest()[:16] == "2f1b983e2983004d"
+    )  # on any machine, in any version
 
 
 def test_what_cannot_be_done_changes_nothing() -> None:
