@@ -4,6 +4,7 @@ import json
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser
@@ -37,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "instruction_attributes": ["shirt"],
         "instruction_options": ["<i>red"],
     }
-    files = {"shuffle": [item], "ins_v2": {}, "human_ins": {"B0AAAAAAAA": [goal]}}
+    files = {"shuffle": [item], "ins_v2": {}, "human_ins": {"B0AAAAAAAA": [goal] * 5}}
     for name, content in files.items():
         (where / f"items_{name}.json").write_text(json.dumps(content), encoding="utf-8")
     return where
@@ -60,8 +61,10 @@ def opened(
             context.close()
 
 
-def press(visited: Visited, label: str) -> None:
-    visited.page.get_by_role("button", name=label, exact=True).click()
+def press(visited: Visited, label: str, role: Literal["button", "link"] = "button") -> None:
+    """Clicks a button or a link, and waits for the page behind it."""
+    with visited.page.expect_navigation():
+        visited.page.get_by_role(role, name=label, exact=True).click()
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
@@ -70,7 +73,7 @@ def test_a_person_shops(browser: Browser, size: tuple[int, int]) -> None:
     expert = WebShop()
     expert.reset(EVALUATION_SEEDS)
     with opened(browser, WebShop(), size=size) as visited:
-        visited.page.locator("#begin").click()
+        press(visited, "begin", "link")
         assert visited.text("#goal") == expert.goal.instruction
         for _ in range(6):
             action = expert.expert().action
@@ -86,7 +89,7 @@ def test_a_person_shops(browser: Browser, size: tuple[int, int]) -> None:
             if expert.place.name == "done":
                 break
         assert visited.text("#score") == "1.00"
-        visited.page.get_by_role("link", name="another goal").click()
+        press(visited, "another goal", "link")
         assert visited.text("#goal") != expert.goal.instruction
 
 
@@ -106,22 +109,22 @@ def test_an_episode_is_looked_at_click_by_click(browser: Browser) -> None:
     thoughts = tuple(f"thought {n} <b>&" for n in range(len(actions)))
     visit = Visit(EVALUATION_SEEDS, tuple(actions), thoughts, 1.0)
     with opened(browser, WebShop(), [visit]) as visited:
-        visited.page.get_by_role("link", name="episode 0").click()
+        press(visited, "episode 0", "link")
         for number, action in enumerate(actions):
             assert visited.text("#action") == f"the agent does: {action}"
             assert thoughts[number] in visited.text(".replay")
             assert visited.page.locator(".acted").count() == (number != 1)
             assert visited.page.locator("button:not([disabled])").count() == 0
-            visited.page.get_by_role("link", name="next").click()
+            press(visited, "next", "link")
         assert visited.text("#action") == "the episode is over"
         assert visited.text("#score") == "1.00"
-        visited.page.get_by_role("link", name="previous").click()
+        press(visited, "previous", "link")
         assert visited.text("#action") == f"the agent does: {actions[-1]}"
 
 
 def test_html_in_products_is_text(browser: Browser, folder: Path) -> None:
     with opened(browser, WebShop(data=str(folder))) as visited:
-        visited.page.locator("#begin").click()
+        press(visited, "begin", "link")
         assert HOSTILE in visited.text("#goal")
         visited.page.locator("input[name=query]").fill("shirt")
         press(visited, "Search")

@@ -26,7 +26,7 @@ from forethought.environments.webshop.pages import (
     parse_action,
     pieces_of,
 )
-from forethought.environments.webshop.products import Goal, Split
+from forethought.environments.webshop.products import SPLITS, Goal, Split
 from forethought.environments.webshop.reward import Reward, reward_of
 from forethought.environments.webshop.search import HITS, SearchEngine
 from forethought.environments.webshop.shoppers import (
@@ -139,8 +139,10 @@ class WebShop:
             "a whole number from 1 to 1000",
         )
         self._source: tuple[str | None, GoalSource, int] = (data, goals, catalogue_seed)
-        if data is not None:
-            open_shop(*self._source)  # what is wrong with the files is said at once
+        if data is not None:  # what is wrong with the files is said at once
+            count = len(open_shop(*self._source).catalogue.goals)
+            expected = f"a folder with {len(SPLITS) + 2} goals or more, so that each split has one"
+            require_option(count >= len(SPLITS) + 2, "data", f"{data} ({count} goals)", expected)
         self._per_page = per_page
         self._split: SplitOption = split
         self._view: View = view
