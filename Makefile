@@ -25,7 +25,7 @@ readme-image: quickstart ## play the quickstart again, and draw the image of the
 	$(BIN)/python docs/make_images.py runs/quickstart_sft runs/quickstart
 
 docs: $(INSTALLED) ## build the documentation site into dist/docs; needs no network
-	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --nitpicky --quiet docs dist/docs
+	$(BIN)/sphinx-build --builder html --fail-on-warning --keep-going --quiet docs dist/docs
 	@echo dist/docs/index.html
 
 check: $(INSTALLED) ## format, lint, types and unit tests (under two minutes)

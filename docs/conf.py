@@ -7,19 +7,26 @@ built pages is loaded from another machine, and search works from the disk.
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "sphinx_extensions"))
+EXTENSIONS = (Path(__file__).parent / "sphinx_extensions").resolve()
+sys.path[:0] = [str(EXTENSIONS), str(EXTENSIONS.parents[1] / "src")]
 
 project = "Forethought"
 author = "The Forethought contributors"
 copyright = "The Forethought contributors, Apache-2.0"
 
-extensions = ["myst_parser", "sphinx_copybutton"]
+extensions = ["myst_parser", "sphinx_copybutton", "from_code", "intervals"]
 
 # --- Markdown ---------------------------------------------------------------------------------
 
 myst_heading_anchors = 4  # links name headings as GitHub does
-myst_enable_extensions = ["colon_fence", "attrs_inline"]
-extensions.append("intervals")  # of the tables; in sphinx_extensions/
+myst_enable_extensions = ["colon_fence", "attrs_inline", "fieldlist"]
+myst_disable_syntax = ["html_inline"]  # a docstring may name a tag
+
+# --- reference ---------------------------------------------------------------------------------
+
+add_module_names = False
+maximum_signature_line_length = 80
+suppress_warnings = ["ref.python"]  # two modules may each have a class of one name
 
 # --- look -------------------------------------------------------------------------------------
 
