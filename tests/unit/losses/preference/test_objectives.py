@@ -181,7 +181,7 @@ def test_what_all_are_computed_from() -> None:
     assert one.lengths.tolist() == [5, 1]
 
 
-@pytest.mark.parametrize(("loss_type", "expected"), ROWS)
+@pytest.mark.parametrize(("objective", "expected"), ROWS)
 def test_value_and_slope(objective: Objective, expected: tuple[float, float, Slopes]) -> None:
     winners, losers = answers(WINNER), answers(LOSER)
     result = objective(winners=winners, losers=losers)
@@ -192,7 +192,7 @@ def test_value_and_slope(objective: Objective, expected: tuple[float, float, Slo
     assert slopes(result.loss, winners, losers) == pytest.approx(slope, abs=1e-6)
 
 
-@pytest.mark.parametrize("loss_type", [row.values[0] for row in ROWS], ids=[r.id for r in ROWS])
+@pytest.mark.parametrize("objective", [row.values[0] for row in ROWS], ids=[r.id for r in ROWS])
 def test_mean_over_pairs(objective: Objective) -> None:
     """Two pairs cost the mean of what each costs alone, so micro-batches add up."""
     other_winner, other_loser = Given(0.4, 0.9, 0.3, 0.8, 4, 1), Given(0.6, 0.7, 0.1, 0.9, 2, 3)
@@ -298,7 +298,7 @@ def test_an_answer_without_an_action_is_certain() -> None:
         ),
     ],
 )
-@pytest.mark.parametrize("loss_type", [row.values[0] for row in ROWS], ids=[r.id for r in ROWS])
+@pytest.mark.parametrize("objective", [row.values[0] for row in ROWS], ids=[r.id for r in ROWS])
 def test_refused(objective: Objective, change: dict[str, torch.Tensor], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         objective(winners=answers(WINNER)._replace(**change), losers=answers(LOSER))
