@@ -96,9 +96,9 @@ def test_settings_of_another_version(
     run: Path, capfd: pytest.CaptureFixture[str], words: str
 ) -> None:
     config = run / "config.yaml"
-    config.write_text(config.read_text().replace("config_version: 1", "config_version: 2"))
+    config.write_text(config.read_text().replace("config_version: 2", "config_version: 3"))
     assert refusal(words, run, capfd).startswith(
-        f"{config}: config_version is 2 — this Forethought reads 1; "
+        f"{config}: config_version is 3 — this Forethought reads 2; "
     )
 
 

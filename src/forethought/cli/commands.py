@@ -130,6 +130,11 @@ COMMANDS = (
     ),
     Command("envs", "forethought.cli.envs:envs", "List all worlds."),
     Command(
+        "migrate",
+        "forethought.cli.migrate:migrate",
+        "Rewrite a settings file of an earlier version for this one.",
+    ),
+    Command(
         "doctor",
         "forethought.cli.doctor:doctor",
         "Check this machine, and say what mends it.",

@@ -27,6 +27,7 @@ from forethought.algorithms.ilql.config import ILQLConfig
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.q_sft.config import QSFTConfig
 from forethought.algorithms.sft.config import SFTConfig
+from forethought.configs.migration import renamed
 from forethought.configs.parts import shown
 from forethought.errors import ConfigError
 
@@ -151,9 +152,12 @@ def _read_fields(path: Path, version_field: str, known_version: int) -> dict[str
     fields = cast(dict[str, Any], content)
     version = fields.pop(version_field, known_version)
     if version != known_version:
+        way = "rewrite the file for it, or use the Forethought that wrote it"
+        if version_field == "config_version" and version == 1:
+            way = f"`forethought migrate {path} --write` rewrites it"
         raise ConfigError(
             f"{path}: {version_field} is {shown(version)} — this Forethought reads "
-            f"{known_version}; rewrite the file for it, or use the Forethought that wrote it"
+            f"{known_version}; {way}"
         )
     return fields
 
@@ -259,6 +263,12 @@ def _require_known(name: object, known: Sequence[str], prefix: str) -> None:
     if name not in known:
         told = name if isinstance(name, str) and len(name) <= 60 else shown(name)
         near = difflib.get_close_matches(told, known, n=1)
+        now = renamed(told)
+        if now in known:
+            raise ConfigError(
+                f"unknown field {prefix}{told} — it is called {prefix}{now} now; "
+                "`forethought migrate FILE --write` rewrites a file"
+            )
         hint = f"did you mean {prefix}{near[0]}?" if near else f"known: {', '.join(known)}"
         raise ConfigError(f"unknown field {prefix}{told} — {hint}")
 

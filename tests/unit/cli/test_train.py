@@ -251,7 +251,7 @@ def test_a_rate_that_no_digits_spell_is_not_mended(type_: Type, rate: str) -> No
         ("optimizer: {learning_rat: 3}", "my.yaml: unknown field optimizer.learning_rat — did yo"),
         ("seed: -1", "my.yaml: seed is -1 — expected 0 to 2147483647"),
         ("seed: two", "my.yaml: seed is 'two' — expected a whole number"),
-        ("config_version: 7", "my.yaml: config_version is 7 — this Forethought reads 1; rewrite "),
+        ("config_version: 7", "my.yaml: config_version is 7 — this Forethought reads 2; rewrite "),
         ("algorithm: ppo", "my.yaml: is for algorithm 'ppo', not for this command"),
         ("seed: [", "my.yaml: is not YAML: while parsing a flow node"),
     ],

@@ -14,7 +14,7 @@ from forethought.types import Metric
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
     run = RunFolder.create(tmp_path / "run")
-    write_text(run.config_path, "config_version: 1\n")
+    write_text(run.config_path, "config_version: 2\n")
     return run
 
 
