@@ -1,6 +1,6 @@
 """Peak memory and processor time of one training step's log-probs, in chunks and all at once.
 
-    python benchmarks/projection_memory.py --model smollm2
+    python -m benchmarks.projection_memory --model smollm2
 
 Each side is a process of its own, so that neither pays for the other's memory. The work is one
 forward and backward pass of the supervised loss with LoRA adapters (rank 16) over a micro-batch.
@@ -13,7 +13,7 @@ from functools import partial
 
 import torch
 
-from forethought.bench.memory import with_peak
+from benchmarks.speed.memory import with_peak
 from forethought.cli.libraries import load_quietly
 from forethought.configs.parts import LoraConfig
 from forethought.losses.cross_entropy import token_mean_cross_entropy

@@ -1,7 +1,7 @@
 """What holds of Q-SFT at its exact fixed point, on random finite MDPs.
 
-    python benchmarks/q_sft_tabular.py
-    python benchmarks/q_sft_tabular.py --mdps 200 --actions 3 5 20 100 --json
+    python -m benchmarks.q_sft_tabular
+    python -m benchmarks.q_sft_tabular --mdps 200 --actions 3 5 20 100 --json
 
 For each number of actions: Theorem 4.1's two bounds, and how much of the gap between the
 behavior policy and the best one the extracted policy closes. No sampling, no network: what
@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
-from forethought.targets.tabular import (
+from benchmarks.tabular import (
     PolicyExtraction,
     ResidualMass,
     extracted_policy,

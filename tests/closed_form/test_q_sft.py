@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from forethought.targets.tabular import (
+from benchmarks.tabular import (
     Table,
     TabularMDP,
     extracted_policy,

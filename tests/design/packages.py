@@ -81,19 +81,6 @@ PACKAGES: dict[str, set[str]] = {
         *("types", "errors", "visible", "configs", "algorithm_configs", "config_file"),
         *("environments", "rollouts", "runs", "evaluation", "data"),
     },
-    "bench": {
-        *(
-            "threads",
-            "types",
-            "configs",
-            "algorithm_configs",
-            "config_file",
-            "environments",
-            "losses",
-        ),
-        *("prompts", "models", "generation", "value_guided", "rollouts", "runs", "offline"),
-        *("training", "algorithms"),
-    },
     "studies": {
         *(
             "errors",
@@ -110,7 +97,7 @@ PACKAGES: dict[str, set[str]] = {
         *("types", "errors", "visible", "seals", "configs", "algorithm_configs", "config_file"),
         *("environments", "targets", "models", "generation", "value_guided", "chat", "threads"),
         *("rollouts", "runs", "offline", "training", "algorithms", "evaluation", "serving"),
-        *("data", "reports", "bench", "studies"),
+        *("data", "reports", "studies"),
     },
     "__main__": {"cli"},
 }

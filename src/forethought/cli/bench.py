@@ -1,21 +1,26 @@
-"""`forethought bench`."""
+"""`forethought bench`: runs the measuring instruments of a checkout, which no package contains."""
 
-import json
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Protocol, cast
 
 import tyro
 
-from forethought.bench import BENCHMARKS, BenchmarkResult
 from forethought.cli.flags import Switch
 from forethought.cli.settings import describe
-from forethought.cli.tables import align
-from forethought.errors import UnknownNameError
+from forethought.errors import MissingDependencyError
 
-ALL = "all"
-"""In place of every benchmark's name."""
+CHECKOUT = Path(__file__).parents[3]
+"""Where `benchmarks/` is, if this file is one of a checkout."""
+
+
+class _Speed(Protocol):
+    """`benchmarks/speed`."""
+
+    def measure(self, names: Sequence[str], *, as_json: bool) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -32,7 +37,7 @@ class Bench:
 
 
 def bench(settings: Bench) -> None:
-    """Metric speed, beside a baseline: both run in turn, in this process, on one core.
+    """Measure speed, beside a baseline: both run in turn, in this process, on one core.
 
     environments  steps per second with pictures, beside Gymnasium's own vector loop; where
                   Stockfish is there, games of chess with two engines beside one (two cores).
@@ -56,59 +61,30 @@ def bench(settings: Bench) -> None:
     both sides' weights and Python itself are in it, so look at the difference. Leave the
     machine alone meanwhile. `all` takes an hour or more; without a name nothing is measured.
 
+    The benchmarks run from a checkout of the repository; an installed package has none.
+
     Examples:
       forethought bench environments
       forethought bench decoding ppo
       forethought bench ppo --json > ppo.json
     """
-    for name in settings.names:
-        if name not in (ALL, *BENCHMARKS):
-            known = ", ".join((*BENCHMARKS, ALL))
-            raise UnknownNameError(f"unknown benchmark {name!r} — known: {known}")
-    if not settings.names:
+    if settings.names:
+        _speed().measure(settings.names, as_json=settings.json)
+    else:
         print(describe(bench))
-        return
-    results = list(_measure(tuple(BENCHMARKS) if ALL in settings.names else settings.names))
-    if settings.json:
-        print(json.dumps([asdict(result) for result in results], indent=2))
-        return
-    header = ("", "ours", "baseline", "unit", "ratio [lowest, highest]", "peak MiB")
-    for line in align([header, *map(_cells, results)]):
-        print(line)
 
 
-def _measure(names: tuple[str, ...]) -> Iterator[BenchmarkResult]:
-    for name in names:
-        for result in BENCHMARKS[name]():
-            print(f"measured {result.name}", file=sys.stderr)
-            yield result
+def _speed() -> _Speed:
+    """The instruments.
 
-
-def _cells(result: BenchmarkResult) -> tuple[str, ...]:
-    spread = (
-        f" [{result.ratio_low:.2f}, {result.ratio_high:.2f}]"
-        if result.ratio_low is not None and result.ratio_high is not None
-        else ""
-    )
-    return (
-        result.name,
-        _number(result.value),
-        "–" if result.baseline is None else _number(result.baseline),
-        result.unit,
-        "–" if result.ratio is None else f"{result.ratio:.2f}{spread}",
-        _peaks(result),
-    )
-
-
-def _peaks(result: BenchmarkResult) -> str:
-    """Ours and the baseline's, main memory and the GPU's: 712 / 805, GPU 1,024 / 2,048."""
-    peaks = [peak for peak in (result.peak, result.baseline_peak) if peak is not None]
-    resident = [f"{p.resident_mib:,.0f}" for p in peaks if p.resident_mib is not None]
-    gpu = [f"{p.gpu_mib:,.0f}" for p in peaks if p.gpu_mib is not None]
-    parts = [" / ".join(resident), f"GPU {' / '.join(gpu)}" if gpu else ""]
-    return ", ".join(part for part in parts if part) or "–"
-
-
-def _number(value: float) -> str:
-    """Three digits at least: 8.3, 77.2, 2,960."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    Raises:
+        MissingDependencyError: this is an installed package, not a checkout.
+    """
+    if not (CHECKOUT / "benchmarks" / "speed").is_dir():
+        raise MissingDependencyError(
+            "benchmarks run from a checkout, and this is an installed package — clone the "
+            "repository, run `make setup` in it, then `.venv/bin/forethought bench` there"
+        )
+    if str(CHECKOUT) not in sys.path:
+        sys.path.append(str(CHECKOUT))
+    return cast(_Speed, import_module("benchmarks.speed"))

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.speed.plain_alfworld import PlainEngine
 from forethought.environments.alfworld import libraries
 from forethought.environments.alfworld.engine import NOTHING_HAPPENS, Engine, GameText
 from forethought.environments.alfworld.games import Game
 from forethought.environments.alfworld.generator import Draw, draw_game
 from forethought.environments.alfworld.grammar import compile_expression, read_grammar
 from forethought.environments.alfworld.names import readable_names
-from forethought.environments.alfworld.plain import PlainEngine
 from forethought.environments.alfworld.tasks import SPLITS, TaskType
 from forethought.environments.alfworld.translation import translate, translate_anew
 from forethought.errors import StorageError

@@ -11,7 +11,8 @@ from itertools import count
 from time import process_time
 from typing import NamedTuple
 
-from forethought.bench.contract import BenchmarkResult, Pair, compare
+from benchmarks.speed.contract import BenchmarkResult, Pair, compare
+from benchmarks.speed.plain_alfworld import PlainEngine
 from forethought.environments.alfworld.engine import Engine, GameText
 from forethought.environments.alfworld.expert import advise
 from forethought.environments.alfworld.games import Game
@@ -22,7 +23,6 @@ from forethought.environments.alfworld.generator import (
     solve,
 )
 from forethought.environments.alfworld.notes import Exchange, Notes
-from forethought.environments.alfworld.plain import PlainEngine
 from forethought.environments.alfworld.tasks import SPLITS, TaskType
 
 GAMES = 200

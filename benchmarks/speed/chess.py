@@ -10,7 +10,7 @@ from time import perf_counter
 
 import numpy as np
 
-from forethought.bench.contract import BenchmarkResult, compare, side_by_side
+from benchmarks.speed.contract import BenchmarkResult, compare, side_by_side
 from forethought.environments import find_environment, is_installed, make_environment
 from forethought.environments.chess.program import find_stockfish
 from forethought.environments.vector import Act, Failed, Reset, Runner, SubprocessRunner

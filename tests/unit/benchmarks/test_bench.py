@@ -1,23 +1,25 @@
 """Benchmarks measure what they say; how fast the machine is, is not tested."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
-from forethought.bench import BENCHMARKS, BenchmarkResult
-from forethought.bench.chess import measure_chess
-from forethought.bench.contract import Pair, compare
-from forethought.bench.decoding import DTYPES, load_as_published, measure_decoding
-from forethought.bench.environments import measure_environments
-from forethought.bench.models import make_models
-from forethought.bench.ppo import (
+from benchmarks.speed import BENCHMARKS, BenchmarkResult
+from benchmarks.speed.chess import measure_chess
+from benchmarks.speed.contract import Pair, compare
+from benchmarks.speed.decoding import DTYPES, load_as_published, measure_decoding
+from benchmarks.speed.environments import measure_environments
+from benchmarks.speed.models import make_models
+from benchmarks.speed.ppo import (
     GRADIENT_TOLERANCE,
     LOGPROB_TOLERANCE,
     measure_ppo,
     require_equal,
 )
-from forethought.bench.q_sft import measure_q_sft
-from forethought.bench.store import measure_store
-from forethought.bench.threads import measure_threads, ways
+from benchmarks.speed.q_sft import measure_q_sft
+from benchmarks.speed.store import measure_store
+from benchmarks.speed.threads import measure_threads, ways
 from forethought.cli.main import main
 from forethought.environments.chess.program import PACKAGE, find_stockfish
 from forethought.threads import usable_cores
@@ -31,6 +33,14 @@ def test_without_a_name_nothing_is_measured(capsys: pytest.CaptureFixture[str]) 
     assert all(f"{name} " in listed for name in BENCHMARKS)
     assert main(["bench", "al"]) == 2
     assert "known: environments, " in capsys.readouterr().err
+
+
+def test_an_installed_package_says_where_benchmarks_run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("forethought.cli.bench.CHECKOUT", tmp_path)
+    assert main(["bench", "decoding"]) == 2
+    assert "run from a checkout" in capsys.readouterr().err
 
 
 def test_more_is_better() -> None:

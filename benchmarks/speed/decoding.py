@@ -27,8 +27,8 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from forethought.bench.contract import BenchmarkResult, Pair, compare, side_by_side
-from forethought.bench.models import make_models
+from benchmarks.speed.contract import BenchmarkResult, Pair, compare, side_by_side
+from benchmarks.speed.models import make_models
 from forethought.generation.contract import GenerationRequest
 from forethought.generation.decoding import DecodeLoop
 from forethought.models.actor_critic import ActorCritic

@@ -15,7 +15,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from forethought.bench.contract import BenchmarkResult, Pair, compare, side_by_side
+from benchmarks.speed.contract import BenchmarkResult, Pair, compare, side_by_side
 from forethought.environments import find_environment, make_environment
 from forethought.environments.vector import Act, Failed, InProcessRunner, Reset
 

@@ -5,8 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from forethought.bench.contract import Pair, compare, side_by_side
-from forethought.bench.memory import Peak, high_water_mib, highest, with_peak
+from benchmarks.speed.contract import Pair, compare, side_by_side
+from benchmarks.speed.memory import Peak, high_water_mib, highest, with_peak
 from tests.skips import needs
 
 STATUS = "Name:\tpython\nVmPeak:\t  901 kB\nVmHWM:\t  768512 kB\nVmRSS:\t  1024 kB\n"

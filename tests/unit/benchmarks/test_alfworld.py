@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from forethought.bench.alfworld import measure_alfworld, measure_expert
+from benchmarks.speed.alfworld import measure_alfworld, measure_expert
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from time import perf_counter
 
 import torch
 
-from forethought.bench.contract import BenchmarkResult, compare, side_by_side
+from benchmarks.speed.contract import BenchmarkResult, compare, side_by_side
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.batching import TokenBatch, build_batch, plan_rows

@@ -10,9 +10,10 @@ import sys
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import perf_counter
 
-from forethought.bench.contract import BenchmarkResult, Pair, compare
+from benchmarks.speed.contract import BenchmarkResult, Pair, compare
 from forethought.threads import choose_threads, usable_cores
 
 PAIRS = 5
@@ -76,6 +77,7 @@ def _worker(way: Way) -> Generator["subprocess.Popen[str]"]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        cwd=Path(__file__).parents[2],
         env=others | dict(way.environ),
     ) as process:
         try:
@@ -107,7 +109,7 @@ def train_steps(threads: int) -> None:
     """The worker's life: one number in, steps of the tiny model, seconds per step out."""
     import torch
 
-    from forethought.bench.models import make_models
+    from benchmarks.speed.models import make_models
 
     torch.set_num_threads(threads)
     model = next(make_models()).loaded.model.train()

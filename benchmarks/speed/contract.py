@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
-from forethought.bench.memory import Peak, highest, with_peak
+from benchmarks.speed.memory import Peak, highest, with_peak
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import torch
 
+from benchmarks.speed.contract import BenchmarkResult, compare, side_by_side
 from forethought.algorithms.q_sft.config import QSFTConfig
 from forethought.algorithms.q_sft.models import Learner, Phase, start_learner
 from forethought.algorithms.q_sft.train import update
-from forethought.bench.contract import BenchmarkResult, compare, side_by_side
 from forethought.configs.parts import ComputeConfig, EnvironmentConfig, PromptConfig
 from forethought.offline.episodes import Episode
 from forethought.rollouts.scripted import expert_answer, play

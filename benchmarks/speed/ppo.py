@@ -18,6 +18,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from benchmarks.speed.contract import BenchmarkResult, Pair, compare, side_by_side
+from benchmarks.speed.plain_ppo import PlainPolicy, PlainUpdater, plain_loss, plain_scores
 from forethought.algorithms.ppo.advantages import judge, rescale_critic
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.samples import Sample
@@ -32,8 +34,6 @@ from forethought.algorithms.ppo.updates import (
 )
 from forethought.algorithms.sft.config import SFTConfig
 from forethought.algorithms.sft.train import train_sft
-from forethought.bench.contract import BenchmarkResult, Pair, compare, side_by_side
-from forethought.bench.plain_ppo import PlainPolicy, PlainUpdater, plain_loss, plain_scores
 from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,
