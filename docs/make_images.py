@@ -1,12 +1,12 @@
-"""Draws docs/images/before_after.svg: one held-out episode by the SFT policy and by PPO.
+"""Draws docs/images/before_after.gif: one held-out episode by the SFT policy and by PPO.
 
     make readme-image                                            # quickstart, then this
     python docs/make_images.py runs/quickstart_sft runs/quickstart
     python docs/make_images.py                                   # draw the stored data again
 
-What is drawn lies beside the image, in before_after.json. tests/design/test_images.py draws it
-again and compares, so that the image is never older than this file; and it compares the settings
-of the two runs with those of the quickstart.
+What is drawn is stored beside the image, in before_after.json. tests/design/test_images.py draws
+it again and compares, so that the image is never older than this file; and it compares the
+settings of the two runs with those of the quickstart.
 """
 
 import base64
@@ -14,11 +14,14 @@ import hashlib
 import io
 import json
 import sys
-from html import escape
+import textwrap
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 from PIL import Image as Pillow
+from PIL import ImageDraw, ImageFont
 
 from forethought.evaluation.results import Evaluation
 from forethought.rollouts.store import read_shard
@@ -26,12 +29,14 @@ from forethought.runs.run_folder import RunFolder
 from forethought.types import Step, Trajectory
 
 IMAGES = Path(__file__).parent / "images"
-DATA, DRAWING = IMAGES / "before_after.json", IMAGES / "before_after.svg"
+DATA, DRAWING = IMAGES / "before_after.json", IMAGES / "before_after.gif"
 
-WIDTH, COLUMN, GAP, MARGIN = 880, 420, 16, 12
-ROW, HEAD, PIXELS, LINE = 140, 112, 96, 16
-STEPS = 3
-"""Drawn of each episode; how many more there are is said."""
+WIDTH, HEIGHT, COLUMN, MARGIN = 880, 300, 424, 16
+SCALE = 2
+"""Each pixel of the observation is drawn as a square of so many."""
+STEPS = 5
+"""Frames: the first steps, and the last one."""
+FRAME_MS, LAST_FRAME_MS = 1500, 4000
 INK, FAINT, PAPER, EDGE = "#1f2328", "#59636e", "#ffffff", "#d1d9e0"
 GOOD, BAD = "#1a7f37", "#cf222e"
 
@@ -43,7 +48,7 @@ def main(arguments: list[str]) -> None:
     if arguments:
         sft, ppo = (RunFolder(Path(argument)) for argument in arguments)
         DATA.write_text(json.dumps(found_in(sft, ppo), indent=1) + "\n", encoding="utf-8")
-    DRAWING.write_text(drawn(json.loads(DATA.read_text(encoding="utf-8"))), encoding="utf-8")
+    DRAWING.write_bytes(drawn(json.loads(DATA.read_text(encoding="utf-8"))))
     print(DRAWING)
 
 
@@ -62,8 +67,8 @@ def found_in(sft: RunFolder, ppo: RunFolder) -> Json:
         "seed": after.seed,
         "settings": [settings_digest(run.config_path.read_text("utf-8")) for run in (sft, ppo)],
         "policies": [
-            _policy("SFT on random choices: it looks and speaks", sft, before),
-            _policy("SFT, then PPO: learned from rewards what to do", ppo, after),
+            _policy("After SFT on random actions", sft, before),
+            _policy("After PPO", ppo, after),
         ],
     }
 
@@ -78,9 +83,7 @@ def _policy(title: str, run: RunFolder, episode: Trajectory) -> Json:
     thoughts = row.thoughts
     rates = {
         "success": row.success_rate,
-        "numbers read": thoughts.perception_accuracy,
-        "thought names the action": thoughts.thought_action_consistency,
-        "strict JSON": thoughts.strict_format,
+        "numbers read correctly": thoughts.perception_accuracy,
     }
     return {
         "title": title,
@@ -110,84 +113,87 @@ def _step(step: Step) -> Json:
 # --- how it is drawn -------------------------------------------------------------------------
 
 
-def drawn(data: Json) -> str:
-    """The SVG, as text."""
-    rows = max(min(len(policy["steps"]), STEPS) for policy in data["policies"])
-    height = HEAD + rows * ROW + 44
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-        f'viewBox="0 0 {WIDTH} {height}" font-family="system-ui, sans-serif" font-size="14">',
-        f'<rect width="{WIDTH}" height="{height}" fill="{PAPER}"/>',
-    ]
-    for number, policy in enumerate(data["policies"]):
-        parts += _column(policy, MARGIN + number * (COLUMN + GAP), height)
-    return "\n".join([*parts, "</svg>", ""])
+def drawn(data: Json) -> bytes:
+    """The GIF: one frame for each of the first steps, and one for the last."""
+    frames = [_frame(data, number) for number in range(STEPS)]
+    file = io.BytesIO()
+    frames[0].save(
+        file,
+        format="GIF",
+        save_all=True,
+        append_images=frames[1:],
+        duration=[FRAME_MS] * (STEPS - 1) + [LAST_FRAME_MS],
+        loop=0,
+    )
+    return file.getvalue()
 
 
-def _column(policy: Json, x: int, height: int) -> list[str]:
-    outcome = "success" if policy["success"] else "failure"
-    color = GOOD if policy["success"] else BAD
+def _frame(data: Json, number: int) -> Pillow.Image:
+    frame = Pillow.new("RGB", (WIDTH, HEIGHT), PAPER)
+    draw = ImageDraw.Draw(frame)
+    for column, policy in enumerate(data["policies"]):
+        _draw_column(frame, draw, policy, number, MARGIN + column * COLUMN)
+    return frame.quantize(dither=Pillow.Dither.NONE)
+
+
+def _draw_column(
+    frame: Pillow.Image, draw: ImageDraw.ImageDraw, policy: Json, number: int, x: int
+) -> None:
+    """One policy at one step; an episode that is over keeps its last step."""
     steps: list[Json] = policy["steps"]
-    rates = [_rate(name, share) for name, share in policy["rates"].items()]
-    said = f"{policy['episodes']} held-out episodes: {' · '.join(rates[:2])}"
-    parts = [
-        f'<rect x="{x}" y="{MARGIN}" width="{COLUMN}" height="{height - 2 * MARGIN}" rx="8" '
-        f'fill="none" stroke="{EDGE}"/>',
-        _text(x + 14, 38, policy["title"], weight="600"),
-        _text(x + 14, 58, said, FAINT, size=12),
-        _text(x + 14, 75, " · ".join(rates[2:]), FAINT, size=12),
-        _text(x + 14, 100, f"this one: {outcome}, return {_signed(policy['return'])}", color),
-    ]
-    for number, step in enumerate(steps[:STEPS]):
-        parts += _drawn_step(step, number, x + 14, HEAD + number * ROW)
-    more = len(steps) - STEPS
-    if more > 0:
-        words = f"… and {more} more step{'s' if more > 1 else ''}"
-        parts.append(_text(x + 14, HEAD + STEPS * ROW + 18, words, FAINT))
-    return parts
+    place = len(steps) - 1 if number == STEPS - 1 else min(number, len(steps) - 1)
+    step = steps[place]
+    rates = " · ".join(f"{name} {100 * share:.1f} %" for name, share in policy["rates"].items())
+    _write(draw, (x, 14), policy["title"], size=17, bold=True)
+    _write(draw, (x, 38), rates, FAINT)
+    _write(draw, (x, 54), f"on {policy['episodes']} held-out episodes", FAINT)
+
+    seen = Pillow.open(io.BytesIO(base64.b64decode(step["image"])))
+    seen = seen.resize((SCALE * seen.width, SCALE * seen.height), Pillow.Resampling.NEAREST)
+    frame.paste(seen, (x, 88))
+    draw.rectangle((x - 1, 87, x + seen.width, 88 + seen.height), outline=EDGE)
+    for line, text in enumerate(_wrapped(str(step["response"]), width=31)):
+        _write(draw, (x + seen.width + 14, 88 + 17 * line), text, size=12)
+
+    reward = float(step["reward"])
+    color = GOOD if reward > 0 else BAD if reward < 0 else FAINT
+    said = f"action {step['action']}" if step["is_valid"] else "invalid"
+    below = f"step {place + 1}: {said}, reward {_signed(reward)}"
+    _write(draw, (x, 236), below, color, bold=True)
+    if place == len(steps) - 1:
+        outcome = "success" if policy["success"] else "failure"
+        color = GOOD if policy["success"] else BAD
+        _write(draw, (x, 258), f"{outcome}, return {_signed(policy['return'])}", color, bold=True)
+
+
+def _wrapped(text: str, *, width: int) -> list[str]:
+    lines: list[str] = []
+    for line in text.splitlines():
+        lines += textwrap.wrap(line, width, subsequent_indent="  ") or [""]
+    return lines
 
 
 def _signed(number: float) -> str:
     return f"{number:+g}" if number else "0"
 
 
-def _rate(name: str, share: float | None) -> str:
-    return f"{name} –" if share is None else f"{name} {100 * share:.1f} %"
-
-
-def _drawn_step(step: Json, number: int, x: int, y: int) -> list[str]:
-    parts = [
-        f'<image x="{x}" y="{y + 4}" width="{PIXELS}" height="{PIXELS}" '
-        f'style="image-rendering:pixelated" href="data:image/png;base64,{step["image"]}"/>',
-        f'<rect x="{x}" y="{y + 4}" width="{PIXELS}" height="{PIXELS}" fill="none" '
-        f'stroke="{EDGE}"/>',
-    ]
-    place = y + 14
-    for line in str(step["response"]).splitlines()[:7]:
-        parts.append(_text(x + PIXELS + 12, place, line, size=9.5, family="monospace"))
-        place += LINE
-    reward = step["reward"]
-    color = BAD if reward < 0 or not step["is_valid"] else GOOD if reward > 0 else FAINT
-    said = f"action {step['action']}" if step["is_valid"] else "invalid"
-    words = f"step {number + 1}: {said}, reward {_signed(reward)}"
-    return [*parts, _text(x + PIXELS + 12, place + 3, words, color, size=12, weight="600")]
-
-
-def _text(
-    x: float,
-    y: float,
-    words: str,
+def _write(
+    draw: ImageDraw.ImageDraw,
+    place: tuple[int, int],
+    text: str,
     fill: str = INK,
     *,
-    size: float = 14,
-    weight: str = "400",
-    family: str | None = None,
-) -> str:
-    face = "" if family is None else f' font-family="{family}"'
-    return (
-        f'<text x="{x}" y="{y}" fill="{fill}" font-size="{size}" font-weight="{weight}"{face} '
-        f'xml:space="preserve">{escape(words)}</text>'
-    )
+    size: int = 13,
+    bold: bool = False,
+) -> None:
+    draw.text(place, text, fill=fill, font=_font(size, bold))
+
+
+@cache
+def _font(size: int, bold: bool) -> ImageFont.FreeTypeFont:
+    """Matplotlib's own, so that every machine draws the same."""
+    name = "DejaVuSansMono-Bold.ttf" if bold else "DejaVuSansMono.ttf"
+    return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / name, size)
 
 
 if __name__ == "__main__":
