@@ -26,6 +26,9 @@ PAIRS = 5
 SECONDS = 0.3
 """Of one measurement; there are two in a pair."""
 
+_SHOPPERS = 50
+"""Episodes of WebShop that are played again and again."""
+
 Round = Callable[[], int]
 """Takes some steps and says how many."""
 
@@ -33,7 +36,7 @@ Round = Callable[[], int]
 def measure_environments(
     *, pairs: int = PAIRS, seconds: float = SECONDS
 ) -> Iterator[BenchmarkResult]:
-    """Every card game with small and with large pictures."""
+    """Every card game with small and with large pictures; WebShop, with its searches cached."""
     for game in GAMES:
         for size in IMAGE_SIZES:
             with InProcessRunner(partial(make_environment, game, image_size=size), SLOTS) as runner:
@@ -47,6 +50,27 @@ def measure_environments(
                     )
                 finally:
                     vector.close()
+    yield _measure_webshop(seconds)
+
+
+def _measure_webshop(seconds: float) -> BenchmarkResult:
+    """Random shoppers, whose queries were all typed before; there is no other side to it."""
+    environment = make_environment("WebShop")
+
+    def play() -> int:
+        random, steps = np.random.default_rng(0), 0
+        for seed in range(_SHOPPERS):
+            environment.reset(seed)
+            while actions := environment.legal_actions():
+                environment.step(actions[random.integers(len(actions))])
+                environment.observation()
+                steps += 1
+        return steps
+
+    play()
+    return BenchmarkResult(
+        "environments/WebShop", _steps_per_s(play, seconds), "steps/s", baseline=None, ratio=None
+    )
 
 
 def race(ours: Round, baseline: Round, *, pairs: int, seconds: float) -> list[Pair]:

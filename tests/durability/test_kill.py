@@ -52,6 +52,21 @@ def test_ppo_held_to_its_start_killed_at_three_random_moments(
     assert_same_run(tmp_path / "ppo", whole)
 
 
+def test_ppo_in_webshop_killed_at_two_random_moments(tmp_path: Path) -> None:
+    """The shop is opened again, and the carts are filled again by replaying the clicks."""
+    shop = "--environment.id WebShop --environment.options view=text_rich per_page=2"
+    sft = f"train sft {shop} --model tiny-small --expert-steps 40 --batch-size 20"
+    model = trained(f"{sft} --compute.threads 1", tmp_path / "sft")
+    words = (
+        f"train ppo {shop} --model {model} --total-steps 96 --rollout.num-envs 4 --batch-size 8 "
+        "--rollout.steps-per-iteration 16 --epochs 1 --rollout.max-new-tokens 12 "
+        "--checkpoint-every 2 --compute.threads 1"
+    )
+    whole = trained(words, tmp_path / "whole")
+    kill_and_resume(words, tmp_path / "ppo", moments(5, 2, 6))
+    assert_same_run(tmp_path / "ppo", whole)
+
+
 def test_ppo_killed_without_its_worker_processes(ppo: str, whole_ppo: Path, tmp_path: Path) -> None:
     """They notice, and end. Where environments are hosted decides nothing but the order in which
     they reply, thus who shares a batch with whom, thus the last bits, thus, in time, a token."""

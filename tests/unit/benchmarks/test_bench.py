@@ -62,8 +62,9 @@ def test_every_world_is_measured_with_small_and_large_pictures() -> None:
         f"environments/{game}/{size}"
         for game in ("NumberLine", "EZPoints", "Points24", "Blackjack")
         for size in (64, 300)
-    ]
-    assert all(result.value > 0 and result.ratio is not None for result in results)
+    ] + ["environments/WebShop"]
+    assert all(result.value > 0 for result in results)
+    assert all(result.ratio is not None for result in results[:-1])
 
 
 @pytest.mark.slow

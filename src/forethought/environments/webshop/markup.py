@@ -26,6 +26,7 @@ STYLE = """
 body{margin:0;background:#f4f5f7;color:#1c2430;font:16px/1.45 system-ui,sans-serif}
 header{background:#14324a;color:#fff;padding:.8rem 1rem}
 header b{font-size:1.15rem}
+header .link{background:none;border-color:#7f97aa}
 main,.goal,.replay{max-width:60rem;margin:0 auto;padding:0 1rem}
 .goal{margin:1rem auto;padding:.8rem 1rem;background:#fff7dc;border-left:4px solid #d49b00}
 .replay{margin:1rem auto;padding:.8rem 1rem;background:#e6f0fa;border-left:4px solid #2a6fb0}
@@ -34,7 +35,7 @@ form{display:inline}
 button,.link{font:inherit;border:1px solid #9fb0c0;border-radius:.4rem;background:#fff;
  padding:.45rem .8rem;margin:.15rem .1rem;cursor:pointer;color:inherit;text-decoration:none;
  display:inline-block}
-button:hover,.link:hover{background:#eef3f8}
+button:hover,main .link:hover,.replay .link:hover{background:#eef3f8}
 button.buy{background:#d49b00;border-color:#a87b00;font-weight:600}
 button.chosen{background:#14324a;color:#fff}
 .acted{outline:3px solid #d4380d;outline-offset:2px}
