@@ -10,7 +10,8 @@ import gymnasium
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from forethought.configs.file import ALGORITHMS, load_any_config
+from forethought.algorithms.registry import algorithm_of
+from forethought.configs.file import load_any_config
 from forethought.environments import make_environment
 from forethought.environments.check import check_environment
 from forethought.environments.vector import (
@@ -59,7 +60,7 @@ CONFIGS = sorted((Path(__file__).parents[2] / "configs" / "alfworld").glob("*.ya
 def test_configs(path: Path) -> None:
     config = load_any_config(path)
     algorithm = path.stem.partition("_")[0]
-    assert isinstance(config, ALGORITHMS[algorithm])
+    assert algorithm_of(config).name == algorithm
     command = f"#   forethought train {algorithm} --config configs/alfworld/{path.name}\n"
     assert command in path.read_text(encoding="utf-8")
     assert config.prompt.history == ("memory" if "memory" in path.stem else "none")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from forethought.configs.file import ALGORITHMS, load_any_config
+from forethought.algorithms.registry import algorithm_of
+from forethought.configs.file import load_any_config
 from forethought.rollouts.world import open_world
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +28,7 @@ SPEAKS = [
 @pytest.mark.parametrize("path", CONFIGS)
 def test_a_config(path: str) -> None:
     config = load_any_config(ROOT / path)
-    algorithm = next(name for name, kind in ALGORITHMS.items() if kind is type(config))
+    algorithm = algorithm_of(config).name
     command = f"#   forethought train {algorithm} --config {path}\n"
     assert command in (ROOT / path).read_text(encoding="utf-8")
     open_world(config.environment, config.prompt, default_image_size=64)

@@ -17,7 +17,8 @@ PACKAGES: dict[str, set[str]] = {
     "seals": {"errors"},
     "configs": {"errors"},
     "algorithm_configs": {"configs"},
-    "config_file": {"errors", "configs", "algorithm_configs"},
+    "algorithm_registry": {"errors", "configs"},
+    "config_file": {"errors", "configs", "algorithm_registry"},
     "environments": {"types", "errors", "value_checks", "cache", "configs"},
     "losses": set(),
     "targets": {"types", "errors", "losses"},
@@ -37,6 +38,7 @@ PACKAGES: dict[str, set[str]] = {
             "errors",
             "configs",
             "algorithm_configs",
+            "algorithm_registry",
             "config_file",
             "environments",
             "targets",
@@ -44,7 +46,16 @@ PACKAGES: dict[str, set[str]] = {
         *("prompts", "models", "generation", "rollouts"),
     },
     "training": {
-        *("threads", "types", "errors", "configs", "algorithm_configs", "config_file", "losses"),
+        *(
+            "threads",
+            "types",
+            "errors",
+            "configs",
+            "algorithm_configs",
+            "algorithm_registry",
+            "config_file",
+            "losses",
+        ),
         *("models", "generation", "rollouts", "runs", "offline"),
     },
     "algorithms": {
@@ -53,6 +64,7 @@ PACKAGES: dict[str, set[str]] = {
             "errors",
             "configs",
             "algorithm_configs",
+            "algorithm_registry",
             "config_file",
             "environments",
             "losses",
@@ -67,6 +79,7 @@ PACKAGES: dict[str, set[str]] = {
             "seals",
             "configs",
             "algorithm_configs",
+            "algorithm_registry",
             "config_file",
             "environments",
         ),
@@ -74,11 +87,27 @@ PACKAGES: dict[str, set[str]] = {
     },
     "serving": {"types", "errors", "visible", "configs", "models", "generation", "chat"},
     "data": {
-        *("types", "errors", "durable", "configs", "algorithm_configs", "config_file"),
+        *(
+            "types",
+            "errors",
+            "durable",
+            "configs",
+            "algorithm_configs",
+            "algorithm_registry",
+            "config_file",
+        ),
         *("targets", "prompts", "models", "generation", "chat", "rollouts", "evaluation"),
     },
     "reports": {
-        *("types", "errors", "visible", "configs", "algorithm_configs", "config_file"),
+        *(
+            "types",
+            "errors",
+            "visible",
+            "configs",
+            "algorithm_configs",
+            "algorithm_registry",
+            "config_file",
+        ),
         *("environments", "rollouts", "runs", "evaluation", "data"),
     },
     "studies": {
@@ -87,6 +116,7 @@ PACKAGES: dict[str, set[str]] = {
             "visible",
             "configs",
             "algorithm_configs",
+            "algorithm_registry",
             "config_file",
             "runs",
             "evaluation",
@@ -94,7 +124,16 @@ PACKAGES: dict[str, set[str]] = {
         ),
     },
     "cli": {
-        *("types", "errors", "visible", "seals", "configs", "algorithm_configs", "config_file"),
+        *(
+            "types",
+            "errors",
+            "visible",
+            "seals",
+            "configs",
+            "algorithm_configs",
+            "algorithm_registry",
+            "config_file",
+        ),
         *("environments", "targets", "models", "generation", "value_guided", "chat", "threads"),
         *("rollouts", "runs", "offline", "training", "algorithms", "evaluation", "serving"),
         *("data", "reports", "studies"),
@@ -106,7 +145,16 @@ of them only these."""
 
 WITHOUT_TORCH = {
     *("types", "value_checks", "errors", "visible", "durable", "cache", "threads"),
-    *("configs", "algorithm_configs", "config_file", "environments", "prompts", "runs"),
+    *(
+        "configs",
+        "algorithm_configs",
+        "algorithm_registry",
+        "algorithm_registry",
+        "config_file",
+        "environments",
+        "prompts",
+        "runs",
+    ),
 }
 """A world, a prompt or a run folder is read in milliseconds, and by those who have no torch."""
 
@@ -115,4 +163,6 @@ def package_of(name: str) -> str:
     """The package; an algorithm's settings are read without its loop, and by more."""
     if re.fullmatch(r"algorithms\.\w+\.config", name):
         return "algorithm_configs"
+    if name == "algorithms.registry" or re.fullmatch(r"algorithms\.(?!registry)\w+", name):
+        return "algorithm_registry"
     return "config_file" if name == "configs.file" else name.partition(".")[0]

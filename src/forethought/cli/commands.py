@@ -6,6 +6,8 @@ that is missing fails with its own command alone.
 
 from typing import NamedTuple
 
+from forethought.algorithms.registry import summaries
+
 
 class Command(NamedTuple):
     """One row of the table."""
@@ -20,6 +22,8 @@ class Command(NamedTuple):
     defaults: str | None = None
     """`package.module:function` from what was typed to the settings' defaults, for commands
     whose defaults lie in a file."""
+    algorithm: str | None = None
+    """What the command is made for; `target` then gives a `TrainCommand` for this name."""
 
 
 COMMANDS = (
@@ -27,48 +31,6 @@ COMMANDS = (
         "quickstart",
         "forethought.cli.quickstart:quickstart",
         "Teach the tiny model a game, from nothing to a report, in minutes.",
-    ),
-    Command(
-        "train sft",
-        "forethought.cli.train:train_sft",
-        "Supervised fine-tuning: learn to answer as the world's expert does.",
-        defaults="forethought.cli.train:sft_defaults",
-    ),
-    Command(
-        "train ppo",
-        "forethought.cli.train:train_ppo",
-        "Reinforcement learning of thoughts and actions, from rewards.",
-        defaults="forethought.cli.train:ppo_defaults",
-    ),
-    Command(
-        "train cnn",
-        "forethought.cli.train:train_cnn",
-        "The baseline without words: a small network that sees and acts.",
-        defaults="forethought.cli.train:cnn_defaults",
-    ),
-    Command(
-        "train q-sft",
-        "forethought.cli.train:train_q_sft",
-        "Offline reinforcement learning: values as probabilities, from stored episodes.",
-        defaults="forethought.cli.train:q_sft_defaults",
-    ),
-    Command(
-        "train ilql",
-        "forethought.cli.train:train_ilql",
-        "Offline reinforcement learning: values in heads of their own, from stored episodes.",
-        defaults="forethought.cli.train:ilql_defaults",
-    ),
-    Command(
-        "train archer",
-        "forethought.cli.train:train_archer",
-        "Offline reinforcement learning: imitation of the better answers, from stored episodes.",
-        defaults="forethought.cli.train:archer_defaults",
-    ),
-    Command(
-        "train dpo",
-        "forethought.cli.train:train_dpo",
-        "Preference optimization of thoughts and actions, step by step.",
-        defaults="forethought.cli.train:dpo_defaults",
     ),
     Command(
         "evaluate",
@@ -141,6 +103,16 @@ COMMANDS = (
     ),
     Command("bench", "forethought.cli.bench:bench", "Metric speed, beside a baseline."),
 )
+
+
+def all_commands() -> tuple[Command, ...]:
+    """The table, with a `train` command for every algorithm and preset of the registry."""
+    first, *rest = COMMANDS
+    trains = [Command(f"train {n}", _TRAIN, line, algorithm=n) for n, line in summaries()]
+    return (first, *trains, *rest)
+
+
+_TRAIN = "forethought.cli.train:train_command"
 
 GROUPS = {
     "train": "Train a model. Every run has a folder, and can be stopped and resumed.",

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from forethought.cli.commands import COMMANDS, EXAMPLES, GROUPS, Command
+from forethought.cli.commands import COMMANDS, EXAMPLES, GROUPS, Command, all_commands
 from forethought.cli.failures import explain
 from forethought.cli.interrupts import Interrupt, interruptible
 from forethought.errors import UnknownNameError
@@ -22,15 +22,8 @@ from forethought.visible import visible
 
 _HELP = ("-h", "--help", "help")
 
-_PRESETS = {
-    "train grpo": "train ppo --advantage grpo --group-size 8",
-    "train dr-grpo": "train ppo --advantage dr_grpo --group-size 8",
-    "train rloo": "train ppo --advantage rloo --group-size 8",
-    "train gigpo": "train ppo --advantage gigpo --group-size 8",
-    "train reinforce": "train ppo --advantage reinforce_plus_plus",
-    "train reinforce++": "train ppo --advantage reinforce_plus_plus",
-    "train bc": "train sft",
-    "train cql": "train ilql --targets maximum --cql-weight 0.1",
+_OTHER_NAMES = {
+    "train reinforce": "train reinforce++",
     "eval": "evaluate",
 }
 """Names that the field uses, and the command that does it here."""
@@ -96,12 +89,18 @@ def _call(command: Command, words: Sequence[str]) -> int:
     from forethought.cli.settings import describe, read_settings, settings_type
 
     function = _load(command.target)
-    defaults = None if command.defaults is None else _load(command.defaults)(words)
+    if command.algorithm is None:
+        kind, description = settings_type(function), describe(function)
+        defaults = None if command.defaults is None else _load(command.defaults)(words)
+    else:
+        made = function(command.algorithm)
+        function, kind, description = made.run, made.kind, made.description
+        defaults = made.defaults(words)
     settings = read_settings(
-        settings_type(function),
+        kind,
         words,
         program=f"forethought {command.name}",
-        description=describe(function),
+        description=description,
         default=defaults,
     )
     code = function(settings)
@@ -124,9 +123,14 @@ def _find(words: Sequence[str]) -> Command:
     for command in COMMANDS:
         if command.name == name:
             return command
-    known = [command.name for command in COMMANDS]
-    if name in _PRESETS or f"train {name}" in _PRESETS:
-        meant = _PRESETS.get(name) or _PRESETS[f"train {name}"]
+    commands = all_commands()
+    for command in commands:
+        if command.name == name:
+            return command
+    known = [command.name for command in commands]
+    if (meant := _OTHER_NAMES.get(name) or _OTHER_NAMES.get(f"train {name}")) is None:
+        meant = f"train {name}" if f"train {name}" in known else None
+    if meant is not None:
         raise UnknownNameError(f"unknown command {name!r} — did you mean `forethought {meant}`?")
     nearest = difflib.get_close_matches(name, known, n=1)
     if not nearest and count == 1:
@@ -140,8 +144,9 @@ def _find(words: Sequence[str]) -> Command:
 
 
 def _overview() -> str:
-    width = max(len(command.name) for command in COMMANDS)
-    rows = [f"  {command.name:{width}}  {command.summary}" for command in COMMANDS]
+    commands = all_commands()
+    width = max(len(command.name) for command in commands)
+    rows = [f"  {command.name:{width}}  {command.summary}" for command in commands]
     return "\n".join(
         [
             "Forethought trains vision-language and language models to act.",
@@ -158,7 +163,7 @@ def _overview() -> str:
 def _group_help(group: str) -> str:
     rows = [
         f"  forethought {command.name}  {command.summary}"
-        for command in COMMANDS
+        for command in all_commands()
         if command.name.startswith(f"{group} ")
     ]
     examples = [f"  {example}" for example in EXAMPLES if f" {group} " in example]

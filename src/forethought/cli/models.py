@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from forethought.algorithms.dpo.config import DPOConfig
-from forethought.algorithms.ppo.config import PPOConfig
 from forethought.chat.policy import PREFIX
 from forethought.cli.api import open_api_player
 from forethought.cli.flags import value_of
 from forethought.configs.api import ApiConfig
-from forethought.configs.file import AnyConfig, load_any_config
+from forethought.configs.contract import AnyConfig
+from forethought.configs.file import load_any_config
 from forethought.configs.parts import TINY_MODELS, EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError, UnknownNameError
 from forethought.generation.contract import Policy
@@ -42,9 +41,7 @@ class Source(NamedTuple):
     @property
     def max_new_tokens(self) -> int | None:
         """The longest answer that it was trained to give, where that is known."""
-        if isinstance(self.config, PPOConfig | DPOConfig):
-            return self.config.rollout.max_new_tokens
-        return None
+        return None if self.config is None else self.config.max_new_tokens
 
 
 def find_source(name: str) -> Source:

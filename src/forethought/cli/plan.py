@@ -19,14 +19,14 @@ from forethought.algorithms.sft.stored_steps import stored_steps
 from forethought.cli.plan_cnn import check_cnn, plan_cnn
 from forethought.cli.plan_dpo import dpo_work
 from forethought.cli.plan_offline import offline_work
-from forethought.configs.file import AnyConfig, LanguageConfig, OfflineConfig
+from forethought.configs.contract import LanguageConfig
 from forethought.errors import ConfigError, PolicyError
 from forethought.models.encoding import Encoder
 from forethought.models.loading import LoadedModel, load_outline
 from forethought.models.lora import add_lora
 from forethought.models.projection import LARGEST
 from forethought.models.tiny import IMAGE_SIZE, SIZES, make_tiny
-from forethought.offline.stored_data import require_learnable, unlike
+from forethought.offline.stored_data import require_learnable, require_own, unlike
 from forethought.rollouts.pictures import PictureEncoder
 from forethought.rollouts.scripted import play, random_answer
 from forethought.rollouts.store import read_shards
@@ -72,7 +72,7 @@ class Model(NamedTuple):
     """Numbers per token and layer in the cache of keys and values."""
 
 
-def make_plan(config: AnyConfig) -> list[str]:
+def make_plan(config: Any) -> list[str]:
     """The plan, one line each.
 
     Raises:
@@ -88,7 +88,7 @@ def make_plan(config: AnyConfig) -> list[str]:
     encoder = Encoder(loaded.model, loaded.processor)
     if isinstance(config, SFTConfig):
         work, lengths, steps = _sft_work(config, world, encoder)
-    elif isinstance(config, OfflineConfig):
+    elif isinstance(config, QSFTConfig | ILQLConfig | ArcherConfig):
         work, sample, steps = offline_work(config)
         lengths = _lengths(sample, encoder)
     elif isinstance(config, DPOConfig):
@@ -102,7 +102,7 @@ def make_plan(config: AnyConfig) -> list[str]:
     return ["plan", *work, size, *_memory(config, model, lengths, steps)]
 
 
-def check(config: AnyConfig) -> None:
+def check(config: Any) -> None:
     """Refuses what can be refused before a run folder is touched.
 
     Raises:
@@ -127,6 +127,8 @@ def _outline(config: LanguageConfig) -> tuple[World, LoadedModel | None]:
     loaded = None if config.model in SIZES else load_outline(model_source(config.model))
     size = IMAGE_SIZE if loaded is None else loaded.preferred_image_size
     world = open_world(config.environment, config.prompt, default_image_size=size)
+    if isinstance(config, SFTConfig) and config.dagger_data is not None:
+        require_own("dagger_data", config.dagger_data, world)
     require_learnable(config, world)
     if (note := unlike(config, world)) is not None:
         print(f"note: {note}", file=sys.stderr)

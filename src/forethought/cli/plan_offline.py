@@ -10,7 +10,7 @@ from forethought.algorithms.archer.config import ArcherConfig
 from forethought.algorithms.ilql import train as ilql
 from forethought.algorithms.q_sft import train as q_sft
 from forethought.algorithms.q_sft.config import QSFTConfig
-from forethought.configs.file import OfflineConfig
+from forethought.configs.contract import OfflineConfig
 from forethought.errors import ConfigError
 from forethought.offline.dataset import find_maps, stored, stored_earned
 from forethought.training.phases import Stage
@@ -45,7 +45,7 @@ def offline_work(config: OfflineConfig) -> tuple[list[str], list[Step], int]:
     return work, sample, sum(lengths)
 
 
-def _stages(config: OfflineConfig, episodes: int) -> Sequence[Stage[Any]]:
+def _stages(config: Any, episodes: int) -> Sequence[Stage[Any]]:
     if isinstance(config, QSFTConfig):
         return q_sft.plan_stages(config, episodes)
     if isinstance(config, ArcherConfig):

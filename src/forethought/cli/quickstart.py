@@ -14,7 +14,8 @@ from forethought.cli.interrupts import continued_by
 from forethought.cli.judging import Evaluate, judge
 from forethought.cli.libraries import load_quietly
 from forethought.cli.tables import evaluation_table
-from forethought.configs.file import AnyConfig, dump_config
+from forethought.configs.contract import AnyConfig
+from forethought.configs.file import dump_config
 from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,

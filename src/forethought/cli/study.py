@@ -12,17 +12,12 @@ from typing import Annotated, Literal
 
 import tyro
 
-from forethought.algorithms.archer.config import ArcherConfig
-from forethought.algorithms.cnn.config import CNNConfig
-from forethought.algorithms.dpo.config import DPOConfig
-from forethought.algorithms.ilql.config import ILQLConfig
-from forethought.algorithms.q_sft.config import QSFTConfig
-from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.registry import algorithm_of, load
 from forethought.cli.flags import Switch
 from forethought.cli.interrupts import continued_by
 from forethought.cli.libraries import load_quietly
 from forethought.cli.tables import align
-from forethought.configs.file import AnyConfig, OfflineConfig
+from forethought.configs.contract import ENVIRONMENT_STEPS, UPDATES, AnyConfig
 from forethought.configs.parts import PromptConfig
 from forethought.errors import ConfigError, UnknownNameError
 from forethought.evaluation.evaluate import EvaluationSettings, require_different
@@ -91,13 +86,8 @@ def _run(plan: Plan, results: Path, only: Sequence[str]) -> list[Outcome]:
         raise ConfigError("a study was launched in several processes — it runs in one")
     load_quietly()
     # All of it now, or the first cell's time would hold what it takes to load.
-    from forethought.algorithms.archer import train as archer
-    from forethought.algorithms.cnn import train as cnn
-    from forethought.algorithms.dpo import train as dpo
-    from forethought.algorithms.ilql import train as ilql
-    from forethought.algorithms.ppo import train as ppo
-    from forethought.algorithms.q_sft import train as q_sft
-    from forethought.algorithms.sft import train as sft
+    for each in {algorithm_of(cell.config) for cell in plan.cells(only)}:
+        load(each.train)
     from forethought.cli.plan import check
     from forethought.studies.results import write_results
     from forethought.studies.running import Work, run_cells
@@ -108,19 +98,7 @@ def _run(plan: Plan, results: Path, only: Sequence[str]) -> list[Outcome]:
         if existing == "refuse":
             check(config)
             _require_different(config, plan)
-        if isinstance(config, SFTConfig):
-            return sft.train_sft(config, existing=existing)
-        if isinstance(config, QSFTConfig):
-            return q_sft.train_q_sft(config, existing=existing)
-        if isinstance(config, ILQLConfig):
-            return ilql.train_ilql(config, existing=existing)
-        if isinstance(config, ArcherConfig):
-            return archer.train_archer(config, existing=existing)
-        if isinstance(config, DPOConfig):
-            return dpo.train_dpo(config, existing=existing)
-        if isinstance(config, CNNConfig):
-            return cnn.train_cnn(config, existing=existing)
-        return ppo.train_ppo(config, existing=existing)
+        return algorithm_of(config).train_run(config, existing=existing)
 
     def after_cell() -> None:
         write_results(plan, results)
@@ -182,10 +160,9 @@ def _print_cells(plan: Plan, only: Sequence[str]) -> None:
     outcomes = [read_outcome(c, plan) for c in plan.cells(only)]
     print("\n".join(align([("cell", "state", "steps", "rows"), *_rows(outcomes, plan)], left=True)))
     print()
-    imitating = [o for o in outcomes if isinstance(o.cell.config, SFTConfig)]
-    playing = [o for o in outcomes if not isinstance(o.cell.config, SFTConfig | OfflineConfig)]
-    print(f"optimizer steps of SFT: {_total_steps(imitating)}")
-    print(f"environment steps: {_total_steps(playing)}")
+    for unit, title in ((UPDATES, "optimizer steps"), (ENVIRONMENT_STEPS, ENVIRONMENT_STEPS)):
+        of_unit = [o for o in outcomes if o.cell.config.length.unit == unit]
+        print(f"{title}: {_total_steps(of_unit)}")
 
 
 def _total_steps(outcomes: Sequence[Outcome]) -> str:

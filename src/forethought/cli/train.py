@@ -1,27 +1,21 @@
-"""`forethought train sft|ppo|cnn|dpo|q-sft|ilql|archer`."""
+"""`forethought train NAME`: one command for every algorithm and preset of the registry."""
 
 import dataclasses
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal
+from typing import Annotated, Any, Generic, Literal, NamedTuple
 
 import tyro
 
-from forethought.algorithms.archer.config import ArcherConfig
-from forethought.algorithms.cnn.config import CNNConfig
-from forethought.algorithms.dpo.config import DPOConfig
-from forethought.algorithms.ilql.config import ILQLConfig
-from forethought.algorithms.ppo.config import PPOConfig
-from forethought.algorithms.q_sft.config import QSFTConfig
-from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.registry import Algorithm, Preset, algorithm, preset
 from forethought.cli.flags import Switch, value_of
 from forethought.cli.interrupts import continued_by
 from forethought.cli.libraries import is_first_process, load_quietly
-from forethought.configs.file import AnyConfig, ConfigT, dump_config, load_config
+from forethought.configs.contract import AnyConfig
+from forethought.configs.file import ConfigT, dump_config, load_config, preset_config
 from forethought.errors import ConfigError
 from forethought.rollouts.world import require_known
 from forethought.runs.checkpoints import list_checkpoints
@@ -57,166 +51,64 @@ class Train(Generic[ConfigT]):
         return "overwrite" if self.overwrite else "refuse"
 
 
-def train_sft(settings: Train[SFTConfig]) -> None:
-    """Supervised fine-tuning: learn to answer as the world's expert does.
+class TrainCommand(NamedTuple):
+    """`train NAME`, made from the algorithm's record."""
 
-    By default the tiny model, made from nothing, learns from demonstrations that are
-    played on the spot; --model and --data name others.
+    run: Callable[[Any], None]
+    kind: Any
+    """The type of `run`'s argument."""
+    description: str
+    defaults: Callable[[Sequence[str]], Any]
+    """From what was typed to the settings that flags change: those of the file, or of the run,
+    that was named."""
 
-    Examples:
-      forethought train sft --environment.id NumberLine --output runs/sft
-      forethought train sft --config configs/quickstart_sft.yaml --dry-run
-      forethought train sft --resume runs/sft
+
+def train_command(name: str) -> TrainCommand:
+    """The command of an algorithm, or of a preset: its settings laid over the algorithm's
+    defaults.
+
+    Raises:
+        UnknownNameError: there is neither.
+        ConfigError: it belongs to a package that cannot be imported.
     """
-    _train("sft", settings)
+    chosen, named = algorithm(name), preset(name)
+
+    def run(settings: Train[Any]) -> None:
+        _train(chosen, settings)
+
+    def defaults(words: Sequence[str]) -> Train[Any]:
+        return Train(_defaults(words, preset_config(name)))
+
+    description = chosen.description if named is None else _described(named, chosen)
+    return TrainCommand(run, Train[chosen.config_class], description, defaults)
 
 
-def train_ppo(settings: Train[PPOConfig]) -> None:
-    """Reinforcement learning of thoughts and actions, from rewards (λ-PPO).
-
-    Starts from a model that can answer already, as a rule the run folder of `train sft`.
-
-    Examples:
-      forethought train ppo --model runs/sft --environment.id NumberLine --output runs/ppo
-      forethought train ppo --config configs/quickstart_ppo.yaml --optimizer.learning-rate 3e-5
-      forethought train ppo --resume runs/ppo
-    """
-    _train("ppo", settings)
+def _described(named: Preset, chosen: Algorithm) -> str:
+    """The help of a preset."""
+    flags = " ".join(f"--{field.replace('_', '-')} {value}" for field, value in named.settings)
+    return (
+        f"{named.summary}\n\nThe same as: forethought train {chosen.name} {flags}\n"
+        f"Flags and --config change that.\n\nExamples:\n"
+        f"  forethought train {named.name} --environment.id NumberLine --output runs/{named.name}"
+    )
 
 
-def train_cnn(settings: Train[CNNConfig]) -> None:
-    """A small network that sees and acts, and says nothing: the baseline without words.
-
-    For worlds with a picture and a fixed list of actions. Its convolutions are made from
-    nothing; --model names a model whose vision tower sees for it instead.
-
-    Examples:
-      forethought train cnn --environment.id NumberLine --output runs/cnn
-      forethought train cnn --config configs/cards/cnn_ez_points.yaml --model runs/ez_points_sft
-      forethought train cnn --resume runs/cnn
-    """
-    _train("cnn", settings)
-
-
-def train_q_sft(settings: Train[QSFTConfig]) -> None:
-    """Q-SFT: learn from stored episodes to act better than whoever played them.
-
-    First one model imitates the data (unless --bc-epochs is 0: then --model does
-    already), then a second one learns probabilities that are values. How much the values
-    count, β, is set when the run is evaluated.
-
-    Examples:
-      forethought train q-sft --data data/wordle --environment.id Wordle \\
-          --prompt.format action_only --output runs/wordle_q_sft
-      forethought collect --policy data --environment.id Wordle --prompt.format action_only \\
-          --episodes 20000 --output data/wordle
-      forethought evaluate runs/wordle_q_sft --beta 0 4 16 64
-    """
-    _train("q-sft", settings)
-
-
-def train_ilql(settings: Train[ILQLConfig]) -> None:
-    """ILQL: learn values of tokens in heads of their own, from stored episodes.
-
-    The baseline of Q-SFT on the same data; --targets makes it Q-learning (CQL) or the
-    regression of returns. First one model imitates the data (unless --bc-epochs is 0:
-    then --model does already), then a copy of it learns values.
-
-    Examples:
-      forethought train ilql --data data/wordle --environment.id Wordle \\
-          --prompt.format action_only --output runs/wordle_ilql
-      forethought train ilql --data data/wordle --environment.id Wordle \\
-          --prompt.format action_only --targets maximum --cql-weight 0.1 --output runs/wordle_cql
-      forethought evaluate runs/wordle_ilql --beta 0 4 16 64
-    """
-    _train("ilql", settings)
-
-
-def train_archer(settings: Train[ArcherConfig]) -> None:
-    """Offline ArCHer: learn what whole answers are worth, and imitate the better ones.
-
-    The other baseline of Q-SFT on the same data. First one model imitates the data (unless
-    --bc-epochs is 0: then --model does already), then a copy of it learns values of
-    answers, then the first one imitates again, each answer weighted by its advantage.
-
-    Examples:
-      forethought train archer --data data/wordle --environment.id Wordle \\
-          --prompt.format action_only --output runs/wordle_archer
-      forethought train archer --data data/wordle --environment.id Wordle \\
-          --prompt.format action_only --beta 4 --output runs/wordle_archer_4
-      forethought evaluate runs/wordle_archer
-    """
-    _train("archer", settings)
-
-
-def train_dpo(settings: Train[DPOConfig]) -> None:
-    """Preference optimization of thoughts and actions, step by step (InteractiveCOT).
-
-    Of two answers in one state, the one after which the episode went better is preferred.
-    Starts from a model that can answer already, which is the reference, too.
-
-    Examples:
-      forethought train dpo --model runs/sft --environment.id EZPoints --output runs/dpo
-      forethought train dpo --config configs/bandit_dpo.yaml --pairing branch --loss-type sigmoid
-      forethought train dpo --config configs/bandit_dpo.yaml --data runs/bandit/trajectories
-      forethought train dpo --resume runs/dpo
-    """
-    _train("dpo", settings)
-
-
-def _train(algorithm: str, settings: Train[ConfigT]) -> None:
-    """Trains by `train_NAME` of `algorithms.NAME.train`, which is not imported before the
-    settings have been checked: with it comes torch."""
+def _train(chosen: Algorithm, settings: Train[Any]) -> None:
+    """Trains. The loop is not imported before the settings have been checked: with it comes
+    torch."""
     config = _checked(settings)
     if settings.dry_run:
         _print_plan(config)
         return
-    with _session(algorithm, config, settings.existing):
-        name = algorithm.replace("-", "_")
-        loop = import_module(f"forethought.algorithms.{name}.train")
-        getattr(loop, f"train_{name}")(config, existing=settings.existing)
+    with _session(chosen.name, config, settings.existing):
+        chosen.train_run(config, existing=settings.existing)
 
 
-def sft_defaults(words: Sequence[str]) -> Train[SFTConfig]:
-    """Defaults of `train sft`: those of the file, or of the run, that was named."""
-    return Train(_defaults(words, SFTConfig))
-
-
-def ppo_defaults(words: Sequence[str]) -> Train[PPOConfig]:
-    """Defaults of `train ppo`, likewise."""
-    return Train(_defaults(words, PPOConfig))
-
-
-def cnn_defaults(words: Sequence[str]) -> Train[CNNConfig]:
-    """Defaults of `train cnn`, likewise."""
-    return Train(_defaults(words, CNNConfig))
-
-
-def q_sft_defaults(words: Sequence[str]) -> Train[QSFTConfig]:
-    """Defaults of `train q-sft`, likewise."""
-    return Train(_defaults(words, QSFTConfig))
-
-
-def ilql_defaults(words: Sequence[str]) -> Train[ILQLConfig]:
-    """Defaults of `train ilql`, likewise."""
-    return Train(_defaults(words, ILQLConfig))
-
-
-def archer_defaults(words: Sequence[str]) -> Train[ArcherConfig]:
-    """Defaults of `train archer`, likewise."""
-    return Train(_defaults(words, ArcherConfig))
-
-
-def dpo_defaults(words: Sequence[str]) -> Train[DPOConfig]:
-    """Defaults of `train dpo`, likewise."""
-    return Train(_defaults(words, DPOConfig))
-
-
-def _defaults(words: Sequence[str], kind: type[ConfigT]) -> ConfigT:
+def _defaults(words: Sequence[str], own: ConfigT) -> ConfigT:
     file, run = value_of(words, "--config"), value_of(words, "--resume")
     if run is not None:
-        return _stored(run, kind)
-    return kind() if file is None else load_config(Path(file), kind)
+        return _stored(run, type(own))
+    return own if file is None else load_config(Path(file), type(own), default=own)
 
 
 def _stored(run: str, kind: type[ConfigT]) -> ConfigT:

@@ -20,42 +20,15 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import yaml
 
-from forethought.algorithms.archer.config import ArcherConfig
-from forethought.algorithms.cnn.config import CNNConfig
-from forethought.algorithms.dpo.config import DPOConfig
-from forethought.algorithms.ilql.config import ILQLConfig
-from forethought.algorithms.ppo.config import PPOConfig
-from forethought.algorithms.q_sft.config import QSFTConfig
-from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.registry import algorithm as algorithm_named
+from forethought.algorithms.registry import algorithm_names, algorithm_of, preset
+from forethought.configs.contract import AnyConfig
 from forethought.configs.migration import renamed
 from forethought.configs.parts import shown
 from forethought.errors import ConfigError
 
 CONFIG_VERSION = 2
-ALGORITHMS = {
-    "sft": SFTConfig,
-    "ppo": PPOConfig,
-    "cnn": CNNConfig,
-    "dpo": DPOConfig,
-    "q-sft": QSFTConfig,
-    "ilql": ILQLConfig,
-    "archer": ArcherConfig,
-}
-OfflineConfig = QSFTConfig | ILQLConfig | ArcherConfig
-"""Of algorithms that learn in phases, from stored episodes alone."""
-LanguageConfig = SFTConfig | PPOConfig | DPOConfig | OfflineConfig
-"""Of algorithms whose model reads and writes."""
-AnyConfig = LanguageConfig | CNNConfig
-ConfigT = TypeVar(
-    "ConfigT",
-    SFTConfig,
-    PPOConfig,
-    CNNConfig,
-    DPOConfig,
-    QSFTConfig,
-    ILQLConfig,
-    ArcherConfig,
-)
+ConfigT = TypeVar("ConfigT", bound=AnyConfig)
 RecordT = TypeVar("RecordT")
 
 
@@ -80,29 +53,31 @@ class Setting(NamedTuple):
 
 def dump_config(config: AnyConfig) -> str:
     """Every field, defaults included, as YAML."""
-    algorithm = next(name for name, kind in ALGORITHMS.items() if kind is type(config))
-    header = {"config_version": CONFIG_VERSION, "algorithm": algorithm}
+    header = {"config_version": CONFIG_VERSION, "algorithm": algorithm_of(config).name}
     return yaml.safe_dump(
         {**header, **_plain(dataclasses.asdict(config))}, sort_keys=False, allow_unicode=True
     )
 
 
-def load_config(path: Path, kind: type[ConfigT]) -> ConfigT:
+def load_config(path: Path, kind: type[ConfigT], *, default: ConfigT | None = None) -> ConfigT:
     """Reads a config of this kind; what the file leaves out keeps its default.
+
+    Args:
+        default: what the file is laid over; by default, the kind's own defaults.
 
     Raises:
         ConfigError: no such file, no YAML, another algorithm or version, an unknown
             field, a value of the wrong type or out of range. One line, naming the file.
     """
-    return cast(ConfigT, _load(path, kind))
+    return cast(ConfigT, _load(path, kind, default))
 
 
 def load_any_config(path: Path) -> AnyConfig:
     """Reads a config of whichever algorithm the file names."""
-    return _load(path, None)
+    return _load(path, None, None)
 
 
-def with_settings(config: AnyConfig, settings: Sequence[Setting]) -> AnyConfig:
+def with_settings(config: ConfigT, settings: Sequence[Setting]) -> ConfigT:
     """A copy of a config with these fields replaced.
 
     All at once, for the values that one field may have can depend on another.
@@ -110,7 +85,19 @@ def with_settings(config: AnyConfig, settings: Sequence[Setting]) -> AnyConfig:
     Raises:
         ConfigError: an unknown field, a value of the wrong type or out of range.
     """
-    return cast(AnyConfig, _overlay(config, _nested(settings), ""))
+    return cast(ConfigT, _overlay(config, _nested(settings), ""))
+
+
+def preset_config(name: str) -> AnyConfig:
+    """The defaults of an algorithm, or of a preset.
+
+    Raises:
+        UnknownNameError: there is neither of this name.
+    """
+    config, named = algorithm_named(name).config_class(), preset(name)
+    if named is None:
+        return config
+    return with_settings(config, [Setting(field, value) for field, value in named.settings])
 
 
 def load_record(path: Path, kind: type[RecordT], *, version_field: str, version: int) -> RecordT:
@@ -196,19 +183,22 @@ def _require_once(root: yaml.Node | None, path: Path) -> None:
             names.add(key.value)
 
 
-def _load(path: Path, kind: type[AnyConfig] | None) -> AnyConfig:
+def _load(path: Path, kind: type[AnyConfig] | None, default: AnyConfig | None) -> AnyConfig:
     fields = _read_fields(path, "config_version", CONFIG_VERSION)
     algorithm = fields.pop("algorithm", None)
-    if algorithm is not None and not (isinstance(algorithm, str) and algorithm in ALGORITHMS):
-        known = " or ".join(ALGORITHMS)
-        raise ConfigError(f"{path}: algorithm is {shown(algorithm)} — expected {known}")
-    if kind is None and algorithm is None:
-        raise ConfigError(f"{path}: algorithm is missing — expected {' or '.join(ALGORITHMS)}")
-    chosen = ALGORITHMS[algorithm] if algorithm else kind
+    if algorithm is None and kind is None:
+        known = " or ".join(algorithm_names())
+        raise ConfigError(f"{path}: algorithm is missing — expected {known}")
+    if algorithm is not None and algorithm not in (names := algorithm_names()):
+        raise ConfigError(
+            f"{path}: algorithm is {shown(algorithm)} — expected {' or '.join(names)}"
+        )
+    chosen = kind if algorithm is None else algorithm_named(algorithm).config_class
+    assert chosen is not None
     if kind is not None and chosen is not kind:
         raise ConfigError(f"{path}: is for algorithm {algorithm!r}, not for this command")
     try:
-        return cast(AnyConfig, _overlay(cast(type[Any], chosen)(), fields, ""))
+        return cast(AnyConfig, _overlay(default or chosen(), fields, ""))
     except ConfigError as error:
         raise ConfigError(f"{path}: {error}") from error
 

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from forethought.algorithms.dpo.config import DPOConfig
-from forethought.algorithms.sft.config import SFTConfig
-from forethought.configs.file import LanguageConfig, OfflineConfig
+from forethought.configs.contract import LanguageConfig
 from forethought.errors import ConfigError
 from forethought.rollouts.seeding import is_held_out
 from forethought.rollouts.store import read_origins, read_shards
@@ -23,13 +21,9 @@ def require_learnable(config: LanguageConfig, world: World) -> None:
         ConfigError: any of these, or nothing to learn from.
         StorageError: there are no such data, or a shard is refused.
     """
-    if isinstance(config, SFTConfig) and config.dagger_data is not None:
-        _require_own("dagger_data", config.dagger_data, world)
-    data = _data_of(config)
-    if data is None:
-        return
-    _require_own("data", data, world)
-    _require_equal_pictures(data, world)
+    if config.data is not None:
+        require_own("data", config.data, world)
+        _require_equal_pictures(config.data, world)
 
 
 def unlike(config: LanguageConfig, world: World) -> str | None:
@@ -37,7 +31,7 @@ def unlike(config: LanguageConfig, world: World) -> str | None:
     at the same seed. So it is where other options or another form of prompts were collected, and
     with data that come from elsewhere.
     """
-    data = _data_of(config)
+    data = config.data
     if data is None or config.prompt.return_bins:
         return None
     first = _first(Path(data))
@@ -53,12 +47,17 @@ def unlike(config: LanguageConfig, world: World) -> str | None:
     )
 
 
-def _data_of(config: LanguageConfig) -> str | None:
-    return config.data if isinstance(config, SFTConfig | DPOConfig | OfflineConfig) else None
+def require_own(name: str, data: str, world: World) -> None:
+    """Refuses stored episodes that are not of this world, are held out, or have no step.
 
+    Args:
+        name: of the setting that names them.
+        data: a file or folder of trajectories.
 
-def _require_own(name: str, data: str, world: World) -> None:
-    """Episodes of this world, none of them held out, at least one with a step."""
+    Raises:
+        ConfigError: any of these.
+        StorageError: there are no such data, or a shard is refused.
+    """
     steps = 0
     for origin in read_origins(Path(data)):
         if is_held_out(origin.seed):

@@ -5,9 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forethought.algorithms.dpo.config import DPOConfig
-from forethought.algorithms.sft.config import SFTConfig
-from forethought.configs.file import OfflineConfig
 from forethought.evaluation.statistics import wilson_interval
 from forethought.reports.charts import Curve, Level, Numbers, draw, how_drawn
 from forethought.reports.formatting import THIN, duration, share, short, speed
@@ -61,12 +58,8 @@ def _folded(title: str, figures: list[str]) -> str:
 
 def _log(run: RunRecord, metrics: MetricsTable) -> _Log:
     ceiling = None if run.evaluation is None else run.evaluation.ceiling.success_rate
-    if isinstance(run.config, DPOConfig) and run.config.data is not None:
-        return _Log(metrics, "passes over the pairs", 1, ceiling)
-    if not isinstance(run.config, SFTConfig | OfflineConfig):
-        per_step = run.config.rollout.steps_per_iteration
-        return _Log(metrics, "environment steps", per_step, ceiling)
-    return _Log(metrics, "updates", 1, ceiling)
+    length = run.config.length
+    return _Log(metrics, length.unit, length.per_line, ceiling)
 
 
 def _figures(charts: Sequence[Chart], log: _Log, *, prefix: str) -> list[str]:

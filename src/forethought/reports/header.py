@@ -3,10 +3,7 @@
 import shlex
 from datetime import UTC, datetime
 
-from forethought.algorithms.dpo.config import DPOConfig
-from forethought.algorithms.ppo.config import PPOConfig
-from forethought.algorithms.sft.config import SFTConfig
-from forethought.configs.file import OfflineConfig
+from forethought.configs.contract import ENVIRONMENT_STEPS
 from forethought.evaluation.results import EvaluationRow
 from forethought.reports.formatting import count, percent, percent_interval
 from forethought.reports.inputs import RunRecord
@@ -55,37 +52,12 @@ def _facts(run: RunRecord) -> list[tuple[str, str]]:
 
 def _progress(run: RunRecord) -> str:
     """How far the run came, and how far it was to go where that is further."""
-    config, done = run.config, run.last_step or 0
-    if isinstance(config, DPOConfig | PPOConfig):
-        return _progress_of_rounds(config, run, done)
-    if isinstance(config, OfflineConfig):
-        per_step, total, unit = 1, done, "updates"
-    elif not isinstance(config, SFTConfig):
-        per_step, total, unit = (
-            config.rollout.steps_per_iteration,
-            config.iterations,
-            "environment steps",
-        )
-    else:
-        per_step, total, unit = 1, config.total_updates or done, "updates"
-    so_far = count(done * per_step)
-    return f"{so_far} {unit}" if done >= total else f"{so_far} of {count(total * per_step)} {unit}"
-
-
-def _progress_of_rounds(config: DPOConfig | PPOConfig, run: RunRecord, done: int) -> str:
-    """Rounds may be as long as their episodes are; stored pairs are passed over."""
-    if isinstance(config, DPOConfig) and config.data is not None:
-        end = f" of {count(config.epochs)}" if config.goes_on(done, 0) else ""
-        return f"{count(done)}{end} passes over the pairs"
-    so_far = done
-    if run.metrics is not None:
-        per_step = config.rollout.steps_per_iteration
-        so_far = int(run.metrics.environment_steps(run.metrics.steps, per_step=per_step)[-1])
-    goes_on = (
-        config.goes_on(so_far) if isinstance(config, PPOConfig) else config.goes_on(done, so_far)
-    )
-    end = f" of {count(config.total_steps)}" if goes_on else ""
-    return f"{count(so_far)}{end} environment steps"
+    length, done = run.config.length, run.last_step or 0
+    if run.metrics is not None and length.unit == ENVIRONMENT_STEPS:
+        steps_T = run.metrics.environment_steps(run.metrics.steps, per_step=length.per_line)
+        done = int(steps_T[-1])
+    end = "" if length.total is None or length.is_over(done) else f" of {count(length.total)}"
+    return f"{count(done)}{end} {length.unit}"
 
 
 def _headline(run: RunRecord) -> str:

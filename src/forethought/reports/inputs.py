@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from forethought.configs.file import ALGORITHMS, AnyConfig, load_any_config
+from forethought.algorithms.registry import algorithm_of
+from forethought.configs.contract import AnyConfig
+from forethought.configs.file import load_any_config
 from forethought.configs.parts import TINY_MODELS
 from forethought.errors import StorageError
 from forethought.evaluation.faithfulness import Faithfulness
@@ -68,7 +70,7 @@ class RunRecord:
     @property
     def algorithm(self) -> str:
         """As the command line calls it: `sft`, `ppo`."""
-        return algorithm_of(self.config)
+        return algorithm_of(self.config).name
 
     @property
     def last_step(self) -> int | None:
@@ -99,11 +101,6 @@ def read_run(path: Path) -> RunRecord:
         config_text=_read_text(folder.config_path) or "",
         written_s=newest.stat().st_mtime,
     )
-
-
-def algorithm_of(config: AnyConfig) -> str:
-    """The name under which a config's kind is known."""
-    return next(name for name, kind in ALGORITHMS.items() if kind is type(config))
 
 
 def _read_log(path: Path) -> MetricsTable | None:
@@ -145,7 +142,9 @@ def _read_start(config: AnyConfig, path: Path) -> StartingPoint | None:
     if _rules_of(before) != _rules_of(config):
         return None
     path = folder.evaluation_episodes_path
-    return StartingPoint(algorithm_of(before), found, read_shard(path) if path.exists() else [])
+    return StartingPoint(
+        algorithm_of(before).name, found, read_shard(path) if path.exists() else []
+    )
 
 
 def _rules_of(config: AnyConfig) -> tuple[str, frozenset[str]]:

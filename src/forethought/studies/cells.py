@@ -10,11 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.registry import algorithm_of
+from forethought.configs.contract import AnyConfig
 from forethought.configs.file import (
-    ALGORITHMS,
-    AnyConfig,
-    OfflineConfig,
     Setting,
     dump_config,
     load_any_config,
@@ -42,7 +40,7 @@ class Cell:
     @property
     def algorithm(self) -> str:
         """As the command line calls it: `sft`, `ppo`."""
-        return next(name for name, kind in ALGORITHMS.items() if kind is type(self.config))
+        return algorithm_of(self.config).name
 
     @property
     def name(self) -> str:
@@ -56,14 +54,9 @@ class Cell:
 
     @property
     def steps(self) -> int | None:
-        """Optimizer steps (SFT, of its expert's demonstrations) or environment steps; None where
-        stored episodes decide how many (SFT of data, Q-SFT, ILQL, ArCHer)."""
-        config = self.config
-        if isinstance(config, OfflineConfig):
-            return None
-        if isinstance(config, SFTConfig):
-            return config.total_updates
-        return config.iterations * config.rollout.steps_per_iteration
+        """In the unit of the run's length; None where stored episodes decide how many (SFT of
+        data, Q-SFT, ILQL, ArCHer)."""
+        return self.config.length.planned
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from forethought.algorithms.sft.config import SFTConfig
-from forethought.configs.file import OfflineConfig
+from forethought.configs.contract import ENVIRONMENT_STEPS
 from forethought.reports.charts import Curve, trend
 from forethought.runs.metrics import read_metrics
 from forethought.studies.cells import Cell, Row
@@ -93,14 +92,14 @@ def learning_curve(chain: Sequence[Cell]) -> Curve | None:
     ys: list[float] = []
     before = 0.0
     for cell in chain:
-        config, path = cell.config, cell.folder.metrics_path
-        if isinstance(config, SFTConfig | OfflineConfig) or not path.is_file():
+        length, path = cell.config.length, cell.folder.metrics_path
+        if length.unit != ENVIRONMENT_STEPS or not path.is_file():
             continue
         metrics = read_metrics(path)
         if _SUCCESS in metrics.names:
             series = metrics.column(_SUCCESS)
-            per_step = config.rollout.steps_per_iteration
-            xs += (before + metrics.environment_steps(series.steps, per_step=per_step)).tolist()
+            steps_T = metrics.environment_steps(series.steps, per_step=length.per_line)
+            xs += (before + steps_T).tolist()
             ys += series.values.tolist()
         assert cell.steps is not None
         before = max([before + cell.steps, *xs[-1:]])  # DPO's rounds end some steps late

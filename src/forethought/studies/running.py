@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from forethought.configs.file import AnyConfig
+from forethought.configs.contract import AnyConfig
 from forethought.errors import ForethoughtError
 from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.evaluation.results import Evaluation

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from forethought.configs.file import OfflineConfig
+from forethought.configs.contract import OfflineConfig
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.losses.cross_entropy import token_mean_cross_entropy
 from forethought.models.batching import TokenBatch

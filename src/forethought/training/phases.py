@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Generic, NamedTuple, TypeVar
 
-from forethought.configs.file import OfflineConfig
+from forethought.configs.contract import OfflineConfig
 from forethought.offline.episodes import Episode
 from forethought.offline.shuffling import shuffled_batch
 from forethought.training.optim import Updater

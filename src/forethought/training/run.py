@@ -15,7 +15,8 @@ from accelerate import Accelerator
 from accelerate.utils import DistributedType, gather_object
 from tqdm import tqdm
 
-from forethought.configs.file import AnyConfig, dump_config
+from forethought.configs.contract import AnyConfig
+from forethought.configs.file import dump_config
 from forethought.configs.parts import ComputeConfig, OptimizerConfig
 from forethought.errors import ConfigError
 from forethought.rollouts.slot import Cursor

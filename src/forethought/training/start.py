@@ -9,9 +9,8 @@ import torch
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
-from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.sft.config import SFTConfig
-from forethought.configs.file import LanguageConfig
+from forethought.configs.contract import LanguageConfig
 from forethought.configs.parts import LoraConfig
 from forethought.generation.huggingface import HuggingFacePolicy, load_value_head
 from forethought.models.actor_critic import ValueHead
@@ -125,11 +124,10 @@ def texts_of(world: World, config: LanguageConfig) -> list[str]:
     Raises:
         StorageError: nothing is stored there, or it is damaged.
     """
-    data = None if isinstance(config, PPOConfig) else config.data
-    if data is None:
+    if config.data is None:
         episodes = islice(demonstrations(world, config), TOKENIZER_EPISODES)
     else:
-        episodes = islice(read_shards(Path(data)), STORED_TOKENIZER_EPISODES)
+        episodes = islice(read_shards(Path(config.data)), STORED_TOKENIZER_EPISODES)
     texts: list[str] = []
     for trajectory in episodes:
         for step in trajectory.steps:

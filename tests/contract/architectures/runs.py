@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from forethought.algorithms.ppo.config import PPOConfig
-from forethought.configs.file import OfflineConfig
+from forethought.configs.contract import OfflineConfig
 from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from forethought.cli import commands
-from forethought.cli.commands import COMMANDS, Command
+from forethought.cli.commands import Command, all_commands
 from tests.skips import needs
 from tests.unit.cli.terminal import Type
 
@@ -33,7 +33,7 @@ def test_the_overview_lists_every_command_and_shows_examples(type_: Type, words:
     outcome = type_(words)
     assert outcome.code == 0
     assert not outcome.err
-    for command in COMMANDS:
+    for command in all_commands():
         assert f"  {command.name} " in outcome.out
         assert command.summary in outcome.out
     assert "Examples:\n  forethought quickstart\n" in outcome.out
@@ -48,7 +48,7 @@ def test_a_group_explains_its_commands(type_: Type, words: str) -> None:
     assert "forethought evaluate" not in outcome.out
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize("command", all_commands(), ids=lambda command: command.name)
 def test_the_help_of_every_command_teaches(type_: Type, command: Command) -> None:
     outcome = type_(f"{command.name} --help")
     assert outcome.code == 0
@@ -76,10 +76,10 @@ def test_the_version(type_: Type) -> None:
     [
         ("evalute runs/ppo", "unknown command 'evalute' — did you mean `forethought evaluate`?"),
         (
-            "train grpo",
-            "unknown command 'train grpo' — did you mean `forethought train ppo --advantage grpo",
+            "train reinforce",
+            "unknown command 'train reinforce' — did you mean `forethought train reinforce++`?",
         ),
-        ("rloo", "unknown command 'rloo' — did you mean `forethought train ppo --advantage rloo"),
+        ("rloo", "unknown command 'rloo' — did you mean `forethought train rloo`?"),
         ("train dppo", "unknown command 'train dppo' — did you mean `forethought train ppo`?"),
         ("ppo", "unknown command 'ppo' — did you mean `forethought train ppo`?"),
         ("xyzzy", "unknown command 'xyzzy' — known: quickstart, train sft, train ppo, train cnn, "),
@@ -130,7 +130,8 @@ def test_a_missing_module_fails_with_its_own_command_alone(
     type_: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = Command("broken", "forethought.cli.no_such_module:run", "Not written yet.")
-    monkeypatch.setattr("forethought.cli.main.COMMANDS", (*commands.COMMANDS, broken))
+    for module in ("main", "commands"):
+        monkeypatch.setattr(f"forethought.cli.{module}.COMMANDS", (*commands.COMMANDS, broken))
     assert "broken" in type_("--help").out
     assert type_("envs").code == 0
     with pytest.raises(ModuleNotFoundError):

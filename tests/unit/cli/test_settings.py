@@ -1,6 +1,5 @@
 """Flags that cannot be read are told in one line that says what to type instead."""
 
-import importlib
 import io
 import sys
 from dataclasses import dataclass, field
@@ -9,8 +8,9 @@ from typing import Annotated, Any, Literal
 import pytest
 import tyro
 
+from forethought.algorithms.registry import load
 from forethought.cli import settings
-from forethought.cli.commands import COMMANDS
+from forethought.cli.commands import Command, all_commands
 from forethought.cli.flags import Flag, Switch, flags_of, value_of
 from forethought.cli.settings import read_settings, settings_type
 from forethought.configs.parts import RolloutConfig
@@ -62,14 +62,12 @@ def test_flags_are_read_as_tyro_reads_them() -> None:
     assert Flag("--on-invalid", "random or penalize", False) in flags
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_the_flags_of_every_command_are_those_of_its_help(
-    type_: Type, command: tuple[str, str]
-) -> None:
+@pytest.mark.parametrize("command", all_commands(), ids=lambda command: command.name)
+def test_the_flags_of_every_command_are_those_of_its_help(type_: Type, command: Command) -> None:
     """What "did you mean" knows is what tyro takes."""
-    module, _, name = command[1].partition(":")
-    kind = settings_type(getattr(importlib.import_module(module), name))
-    shown = type_(f"{command[0]} --help").out.partition("usage: ")[2]
+    made = load(command.target)
+    kind = settings_type(made) if command.algorithm is None else made(command.algorithm).kind
+    shown = type_(f"{command.name} --help").out.partition("usage: ")[2]
     for flag in flags_of(kind):
         assert f" {flag.name} " in shown.replace(",", " ").replace("\n", " ") or (
             f"│ {flag.name}" in shown

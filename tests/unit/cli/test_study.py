@@ -83,7 +83,7 @@ def test_a_dry_run_lists_the_cells_and_writes_nothing(type_: Type) -> None:
         ["missing", "32", "fp32"],
         ["missing", "32", "bf16"],
     ]
-    assert lines[5] == "optimizer steps of SFT: 4, of which 4 in cells that are not trained yet"
+    assert lines[5] == "optimizer steps: 4, of which 4 in cells that are not trained yet"
     assert lines[6] == "environment steps: 64, of which 64 in cells that are not trained yet"
     assert len(type_("study study.yaml --dry-run --only fp32").out.splitlines()) == 6
     assert sorted(Path().rglob("*")) == before
@@ -186,7 +186,7 @@ def test_values_are_learned_beside_one_imitator(type_: Type) -> None:
     assert collected.code == 0, collected.err
     *cells, _, imitating, playing = type_("study offline.yaml --dry-run").out.splitlines()
     assert [line.split()[2] for line in cells] == ["steps", *["unknown"] * 4]
-    assert imitating == "optimizer steps of SFT: unknown, the stored episodes decide"
+    assert imitating == "optimizer steps: unknown, the stored episodes decide"
     assert playing.startswith("environment steps: 0, ")
     outcome = type_("study offline.yaml")
     assert outcome.code == 0, outcome.err
@@ -198,7 +198,7 @@ def test_steps_that_are_known_are_told_beside_those_that_are_not(type_: Type) ->
     row = "  - name: data\n    stages: [{config: imitation.yaml}]\n"
     Path("study.yaml").write_text(STUDY + row, encoding="utf-8")
     assert type_("study study.yaml --dry-run").out.splitlines()[-2] == (
-        "optimizer steps of SFT: 4, of which 4 in cells that are not trained yet; unknown for 1 "
+        "optimizer steps: 4, of which 4 in cells that are not trained yet; unknown for 1 "
         "more, which learn from stored episodes"
     )
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.sft.config import SFTConfig
-from forethought.configs.file import AnyConfig, dump_config
+from forethought.configs.contract import AnyConfig
+from forethought.configs.file import dump_config
 from forethought.configs.parts import RolloutConfig
 from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange
 from forethought.evaluation.statistics import Interval

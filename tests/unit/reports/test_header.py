@@ -10,7 +10,7 @@ import pytest
 from forethought.algorithms.dpo.config import DPOConfig
 from forethought.cli.judging import Evaluate
 from forethought.cli.settings import read_settings
-from forethought.configs.file import AnyConfig
+from forethought.configs.contract import AnyConfig
 from forethought.configs.parts import RolloutConfig
 from forethought.reports.header import header_section, page_title, setup_section
 from forethought.reports.inputs import read_run

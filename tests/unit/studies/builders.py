@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from forethought.configs.file import AnyConfig, dump_config
+from forethought.configs.contract import AnyConfig
+from forethought.configs.file import dump_config
 from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange
 from forethought.evaluation.statistics import wilson_interval

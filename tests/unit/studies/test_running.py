@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from forethought.algorithms.ppo.config import PPOConfig
-from forethought.configs.file import AnyConfig
+from forethought.configs.contract import AnyConfig
 from forethought.errors import DivergenceError
 from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.evaluation.results import Evaluation

@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from forethought.configs.file import OfflineConfig
+from forethought.configs.contract import OfflineConfig
 from forethought.training import phases
 
 

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field
 
+from forethought.configs.contract import UPDATES, RunLength
 from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,
@@ -99,3 +100,13 @@ class ArcherConfig:
         require(0 < rate <= 0.1, "head_learning_rate", rate, "above 0, at most 0.1")
         levels = self.prompt.return_bins
         require(levels == 0, "prompt.return_bins", levels, "0: values need no wanted return")
+
+    @property
+    def max_new_tokens(self) -> None:
+        """None: it samples nothing."""
+        return None
+
+    @property
+    def length(self) -> RunLength:
+        """How far the run goes: the data decide."""
+        return RunLength(UPDATES)

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from forethought.configs.contract import ENVIRONMENT_STEPS, RunLength
 from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,
@@ -125,3 +126,19 @@ class CNNConfig:
     def updates_per_iteration(self) -> int:
         """Optimizer steps between two collections."""
         return self.epochs * math.ceil(self.rollout.steps_per_iteration / self.batch_size)
+
+    @property
+    def data(self) -> None:
+        """None: it learns from its own episodes."""
+        return None
+
+    @property
+    def max_new_tokens(self) -> None:
+        """None: an action is no text."""
+        return None
+
+    @property
+    def length(self) -> RunLength:
+        """How far the run goes."""
+        per_iteration = self.rollout.steps_per_iteration
+        return RunLength(ENVIRONMENT_STEPS, per_iteration, self.iterations * per_iteration)

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from forethought.configs.contract import ENVIRONMENT_STEPS, RunLength
 from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,
@@ -252,3 +253,15 @@ class DPOConfig:
     def updates_per_iteration(self) -> int:
         """Optimizer steps between two collections, at most."""
         return self.passes * math.ceil(self.pairs_per_iteration / self.batch_size)
+
+    @property
+    def max_new_tokens(self) -> int:
+        """The longest completion."""
+        return self.rollout.max_new_tokens
+
+    @property
+    def length(self) -> RunLength:
+        """How far the run goes; with `data`, nothing is played."""
+        if self.data is not None:
+            return RunLength("passes over the pairs", total=self.epochs)
+        return RunLength(ENVIRONMENT_STEPS, self.rollout.steps_per_iteration, self.total_steps)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from forethought.configs.acting import ValueActingConfig
+from forethought.configs.contract import UPDATES, RunLength
 from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,
@@ -102,3 +103,13 @@ class ILQLConfig:
         require(0 < rate <= 0.1, "head_learning_rate", rate, "above 0, at most 0.1")
         levels = self.prompt.return_bins
         require(levels == 0, "prompt.return_bins", levels, "0: values need no wanted return")
+
+    @property
+    def max_new_tokens(self) -> None:
+        """None: it samples nothing."""
+        return None
+
+    @property
+    def length(self) -> RunLength:
+        """How far the run goes: the data decide."""
+        return RunLength(UPDATES)

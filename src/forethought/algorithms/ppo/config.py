@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from forethought.configs.contract import ENVIRONMENT_STEPS, RunLength
 from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,
@@ -184,3 +185,18 @@ class PPOConfig:
     def updates_per_iteration(self) -> int:
         """Optimizer steps between two collections."""
         return self.epochs * math.ceil(self.rollout.steps_per_iteration / self.batch_size)
+
+    @property
+    def data(self) -> None:
+        """None: it learns from its own episodes."""
+        return None
+
+    @property
+    def max_new_tokens(self) -> int:
+        """The longest completion."""
+        return self.rollout.max_new_tokens
+
+    @property
+    def length(self) -> RunLength:
+        """How far the run goes."""
+        return RunLength(ENVIRONMENT_STEPS, self.rollout.steps_per_iteration, self.total_steps)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from forethought.configs.acting import ActingConfig, SupportConfig
+from forethought.configs.contract import UPDATES, RunLength
 from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,
@@ -138,3 +139,13 @@ class QSFTConfig:
         require(not is_legal or answers == "action_only", "prompt.format", answers, expected)
         levels = self.prompt.return_bins
         require(levels == 0, "prompt.return_bins", levels, "0: values need no wanted return")
+
+    @property
+    def max_new_tokens(self) -> None:
+        """None: it samples nothing."""
+        return None
+
+    @property
+    def length(self) -> RunLength:
+        """How far the run goes: the data decide."""
+        return RunLength(UPDATES)

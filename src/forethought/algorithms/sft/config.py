@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from forethought.configs.contract import UPDATES, RunLength
 from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,
@@ -106,3 +107,13 @@ class SFTConfig:
         if self.data is not None or self.dagger_data is not None:
             return None
         return self.updates(self.expert_steps)
+
+    @property
+    def max_new_tokens(self) -> None:
+        """None: it samples nothing."""
+        return None
+
+    @property
+    def length(self) -> RunLength:
+        """How far the run goes."""
+        return RunLength(UPDATES, total=self.total_updates)

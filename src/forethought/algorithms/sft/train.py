@@ -13,6 +13,7 @@ from forethought.models.batching import Example
 from forethought.offline.conversation import to_rows
 from forethought.offline.examples import to_example
 from forethought.offline.shuffling import shuffled_batch
+from forethought.offline.stored_data import require_own
 from forethought.rollouts.world import World
 from forethought.training.behavior_cloning import learn_to_imitate
 from forethought.training.run import Existing, Run, open_run
@@ -87,6 +88,8 @@ def read_answers(
                 yield to_example(step, policy), step.action.is_valid
                 bar.update()
         return
+    if config.dagger_data is not None:
+        require_own("dagger_data", config.dagger_data, world)
     learned = 0
     with run.bar("expert_steps", config.expert_steps) as bar:
         for step, is_learned in demonstrated_steps(world, config):

@@ -1,0 +1,119 @@
+"""What the settings of every algorithm have, whatever the algorithm.
+
+Code outside an algorithm's own folder asks these questions and no others; nothing there asks
+which class the settings are.
+"""
+
+from dataclasses import Field, dataclass
+from typing import Any, ClassVar, Protocol
+
+from forethought.configs.parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    LoraConfig,
+    OptimizerConfig,
+    PromptConfig,
+    RolloutConfig,
+)
+
+
+@dataclass(frozen=True)
+class RunLength:
+    """How far a run goes, and in what that is counted."""
+
+    unit: str
+    """`updates` (optimizer steps), `environment steps`, `passes over the pairs`."""
+
+    per_line: int = 1
+    """Units that one logged step takes, where the log does not say how many it took."""
+
+    total: int | None = None
+    """Units of the whole run; None where the stored episodes decide."""
+
+    @property
+    def planned(self) -> int | None:
+        """Units of the lines that fit into the total: no line begins that could not keep
+        within it."""
+        return None if self.total is None else self.total // self.per_line * self.per_line
+
+    def is_over(self, done: int) -> bool:
+        """Whether no line follows after so many units."""
+        return self.total is None or done + self.per_line > self.total
+
+
+ENVIRONMENT_STEPS = "environment steps"
+UPDATES = "updates"
+
+
+class AnyConfig(Protocol):
+    """Settings of an algorithm: a frozen dataclass that says these things."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def model(self) -> str:
+        """Where the run starts: a run folder, a folder of `save_pretrained`, a hub id, or
+        "tiny"."""
+        ...
+
+    @property
+    def output(self) -> str:
+        """The run folder."""
+        ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def environment(self) -> EnvironmentConfig: ...
+
+    @property
+    def prompt(self) -> PromptConfig: ...
+
+    @property
+    def compute(self) -> ComputeConfig: ...
+
+    @property
+    def data(self) -> str | None:
+        """Stored episodes to learn from; None where there are none."""
+        ...
+
+    @property
+    def max_new_tokens(self) -> int | None:
+        """The longest completion that the run samples; None where it samples no tokens."""
+        ...
+
+    @property
+    def length(self) -> RunLength:
+        """How far the run goes."""
+        ...
+
+
+class LanguageConfig(AnyConfig, Protocol):
+    """Settings of an algorithm whose model reads and writes text."""
+
+    @property
+    def batch_size(self) -> int: ...
+
+    @property
+    def checkpoint_every(self) -> int: ...
+
+    @property
+    def lora(self) -> LoraConfig: ...
+
+    @property
+    def optimizer(self) -> OptimizerConfig: ...
+
+
+class RolloutLanguageConfig(LanguageConfig, Protocol):
+    """Settings of an algorithm whose model also plays while it is trained."""
+
+    @property
+    def rollout(self) -> RolloutConfig: ...
+
+
+class OfflineConfig(LanguageConfig, Protocol):
+    """Settings of an algorithm that learns in phases, from stored episodes alone."""
+
+    @property
+    def data(self) -> str: ...
