@@ -37,6 +37,7 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
+highlight_language = "text"  # a block without a language is a command or its output
 pygments_style = "friendly"
 pygments_dark_style = "github-dark"
 copybutton_prompt_text = "$ "

@@ -1,5 +1,6 @@
 """The API reference as Markdown: one heading per module, one entry per class and function."""
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -87,7 +88,7 @@ def field(attribute: griffe.Attribute, *, fence: int, name: str | None = None) -
     if attribute.annotation is not None:
         yield f":type: {one_line(str(attribute.annotation))}"
     if attribute.value is not None and not is_property:
-        yield f":value: {default(str(attribute.value))}"
+        yield f":value: {json.dumps(default(str(attribute.value)), ensure_ascii=False)}"
     yield ""
     yield text_of(attribute) or comment_of(attribute)
     yield ":" * fence

@@ -19,22 +19,21 @@ RECORDS = {"Statistics", "StepSummary", "ThoughtCounts"}
 """Records whose fields are logged under their own names."""
 
 
-SHARED = "shared code"
-
-
 class Meaning(NamedTuple):
     unit: str
     text: str
 
 
 def page(code: griffe.Module) -> Iterator[str]:
-    """Two tables: training, and evaluation."""
+    """Three lists: training, evaluation, environments."""
     source = Path(str(code.filepath)).parent
     meanings = charted()
     logged = sorted(training_metrics(source).items())
     yield "## Training: metrics.jsonl"
     yield ""
-    yield from table(logged, meanings)
+    yield "In brackets: the algorithms that log it, where not all do, and its unit."
+    yield ""
+    yield from entries(logged, meanings)
     yield "## Evaluation: evaluation.json"
     yield ""
     yield "Each row (policy, random, expert, ceiling) has:"
@@ -51,12 +50,12 @@ def page(code: griffe.Module) -> Iterator[str]:
         yield f"- `{name}` ({', '.join(sorted(places))})"
 
 
-def table(logged: list[tuple[str, set[str]]], meanings: dict[str, Meaning]) -> Iterator[str]:
-    yield "| metric | logged by | unit | meaning |"
-    yield "|---|---|---|---|"
+def entries(logged: list[tuple[str, set[str]]], meanings: dict[str, Meaning]) -> Iterator[str]:
     for name, places in logged:
-        unit, text = (part.replace("|", "\\|") for part in meanings.get(name, Meaning("", "")))
-        yield f"| `{name}` | {', '.join(sorted(places)) or SHARED} | {unit} | {text} |"
+        unit, text = meanings.get(name, Meaning("", ""))
+        known = [", ".join(sorted(places)), unit]
+        about = "; ".join(part for part in known if part)
+        yield f"- **`{name}`**{f' ({about})' if about else ''}{f': {text}' if text else ''}"
     yield ""
 
 
