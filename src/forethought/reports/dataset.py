@@ -119,9 +119,9 @@ def _figures(whole: TaskDescription) -> Iterator[str]:
         ("Return", "undiscounted, per episode", "episodes", whole.returns),
         ("Episode length", "steps", "episodes", whole.episode_steps),
         ("Reward", "per step", "steps", whole.rewards),
-        ("Prompt length", "tokens", "steps", whole.prompt_tokens),
-        ("Completion length", "tokens", "steps", whole.answer_tokens),
-        ("Completion length", "characters", "steps", whole.answer_characters),
+        ("Prompt length, tokens", "tokens", "steps", whole.prompt_tokens),
+        ("Completion length, tokens", "tokens", "steps", whole.answer_tokens),
+        ("Completion length, characters", "characters", "steps", whole.answer_characters),
     )
     for index, (title, x_label, y_label, numbers) in enumerate(charts):
         if numbers.total:

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, MaxNLocator, PercentFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
 
 from forethought.reports.charts import NICE, SIZE_IN, TickLabels, style_axes
+from forethought.reports.formatting import count
 from forethought.reports.svg import Ink, to_inline_svg
 from forethought.types import Step, Trajectory
 
@@ -82,6 +83,7 @@ def draw_histogram(
             axes.xaxis.set_major_locator(MaxNLocator(5, steps=NICE, integer=is_whole))
         axes.xaxis.set_major_formatter(TickLabels())
         axes.yaxis.set_major_locator(MaxNLocator(5, steps=NICE, integer=True))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: count(round(value))))
         return to_inline_svg(figure, name=name, description=description)
 
 

@@ -104,6 +104,15 @@ CHARTS = (
         shows=(0.0,),
     ),
     Chart(
+        "Preference accuracy",
+        ("preference_accuracy",),
+        "share of pairs",
+        "Pairs whose chosen completion has the larger log-ratio, during the update.",
+        Scale.SHARE,
+        shows=(0.5, 1.0),
+    ),
+    Chart("Preference loss", ("preference_loss",), "loss", "The loss of the pairs alone."),
+    Chart(
         "Entropy",
         ("entropy",),
         "nats per token",
@@ -124,6 +133,7 @@ CHARTS = (
         "Of the returns, by the critic. 1: all. 0: no better than their mean. Below 0: worse.",
         shows=(0.0, 1.0),
     ),
+    Chart("Policy loss", ("policy_loss",), "policy loss", "Clipped policy-gradient loss."),
     Chart(
         "Value loss",
         ("value_loss",),
@@ -161,6 +171,14 @@ CHARTS = (
         shows=(0.0, 1.0),
     ),
     Chart(
+        "p(action | thoughts) of pairs",
+        ("winner_action_probability", "loser_action_probability"),
+        "probability",
+        "Of the chosen and the rejected completion, as sampled.",
+        shows=(0.0, 1.0),
+        labels=("chosen", "rejected"),
+    ),
+    Chart(
         "Log-probability",
         ("thought_logprob", "action_logprob"),
         "nats per completion",
@@ -191,6 +209,7 @@ CHARTS = (
         Scale.SHARE,
         shows=(0.0,),
     ),
+    Chart("Episode length", ("mean_episode_steps",), "steps", "Mean over training episodes."),
     Chart(
         "Completion length",
         ("completion_tokens",),

@@ -13,6 +13,8 @@ from forethought.reports.markup import escape
 from forethought.types import Step
 
 MOST_PAIRS = 8
+UNFOLDED = 3
+"""Of these; the others are folded."""
 MOST_DISAGREEMENTS = 4
 _IMAGE_WIDTH = 160
 
@@ -54,13 +56,18 @@ def _pairs(compared: Compared) -> str:
     shown = _spread(compared)
     if not shown:
         return '<p class="notice">The last iteration found no pairs.</p>'
-    items = "".join(_pair(one, number) for number, one in enumerate(shown, start=1))
+    items = [_pair(one, number) for number, one in enumerate(shown, start=1)]
+    first, rest = items[:UNFOLDED], items[UNFOLDED:]
+    more = (
+        f"<details><summary>{counted(len(rest), 'more pair', 'more pairs')}</summary>"
+        f'<ol class="static pairs">{"".join(rest)}</ol></details>'
+    )
     count = counted(len(compared.pairs), "pair", "pairs")
     return (
         f'<p class="lead">Iteration {compared.last} found {count}; {len(shown)} shown. Marked: '
         "words that only one of the two completions has. Score: what the completions were "
         "compared by, discounted over the rest of the episode.</p>"
-        f'<ol class="static pairs">{items}</ol>'
+        f'<ol class="static pairs">{"".join(first)}</ol>{more if rest else ""}'
     )
 
 
@@ -129,7 +136,7 @@ def _completion(kind: str, step: Step, score: float, marked: str) -> str:
         f'<h4><span class="badge is-{badge}">{kind}</span> '
         f"<small>score {decimal(score)}{odds}</small></h4>"
         f'<pre class="completion">{marked}</pre>'
-        f"<p>{action} <code>{escape(step.action.action)}</code></p>"
+        f'<p class="executed">{action} <code>{escape(step.action.action)}</code></p>'
     )
 
 

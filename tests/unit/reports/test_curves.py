@@ -8,10 +8,11 @@ import pytest
 
 from forethought.evaluation.statistics import wilson_interval
 from forethought.reports import curves as curves_module
+from forethought.reports import metrics as metrics_module
 from forethought.reports.charts import Curve, draw
 from forethought.reports.curves import curves_section
 from forethought.reports.inputs import read_run
-from forethought.reports.metrics import CHARTS
+from forethought.reports.metrics import CHARTS, EPISODES, PHASES, SUCCESS_RATE
 from tests.unit.reports.builders import PPO_STEPS, SFT, Page, evaluation, make_run
 
 
@@ -153,3 +154,15 @@ def test_a_metric_may_have_any_name(tmp_path: Path) -> None:
 
 def test_captions_do_not_break_between_number_and_unit() -> None:
     assert not [chart for chart in CHARTS if re.search(r"\d %", chart.caption)]
+
+
+def test_every_metric_of_the_map_is_logged_by_some_code() -> None:
+    """A metric that is renamed where it is logged is renamed in the map of the report, too."""
+    package = Path(metrics_module.__file__).parents[1]
+    code = "\n".join(
+        path.read_text(encoding="utf-8")
+        for path in package.rglob("*.py")
+        if package / "reports" not in path.parents
+    )
+    named = {*PHASES, SUCCESS_RATE, EPISODES}.union(*(chart.metrics for chart in CHARTS))
+    assert [name for name in sorted(named) if not re.search(rf"\b{name}\b", code)] == []
