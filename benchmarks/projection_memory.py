@@ -14,8 +14,8 @@ from functools import partial
 import torch
 
 from benchmarks.speed.memory import with_peak
-from forethought.cli.libraries import load_quietly
 from forethought.configs.parts import LoraConfig
+from forethought.libraries import load_quietly
 from forethought.losses.cross_entropy import token_mean_cross_entropy
 from forethought.models.actor_critic import ActorCritic
 from forethought.models.batching import Example, build_batch

@@ -20,6 +20,7 @@ PACKAGES: dict[str, set[str]] = {
     "algorithm_registry": {"errors", "configs"},
     "config_file": {"errors", "configs", "algorithm_registry"},
     "environments": {"types", "errors", "value_checks", "cache", "configs"},
+    "libraries": {"configs", "threads"},
     "losses": set(),
     "targets": {"types", "errors", "losses"},
     "prompts": {"types", "configs", "environments"},
@@ -85,6 +86,11 @@ PACKAGES: dict[str, set[str]] = {
         ),
         *("prompts", "models", "generation", "value_guided", "chat", "rollouts"),
     },
+    "agents": {
+        *("types", "errors", "seals", "libraries", "configs", "algorithm_configs", "config_file"),
+        *("environments", "generation", "value_guided", "chat", "rollouts", "runs"),
+        *("algorithms", "evaluation"),
+    },
     "serving": {"types", "errors", "visible", "configs", "models", "generation", "chat"},
     "data": {
         *(
@@ -136,7 +142,7 @@ PACKAGES: dict[str, set[str]] = {
         ),
         *("environments", "targets", "models", "generation", "value_guided", "chat", "threads"),
         *("rollouts", "runs", "offline", "training", "algorithms", "evaluation", "serving"),
-        *("data", "reports", "studies"),
+        *("data", "reports", "studies", "agents", "libraries"),
     },
     "__main__": {"cli"},
 }

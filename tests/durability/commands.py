@@ -26,7 +26,7 @@ TIMEOUT_S = 1200.0
 _FORK = multiprocessing.get_context("forkserver")
 _FORK.set_forkserver_preload(
     [
-        *("forethought.cli.train", "forethought.cli.evaluate", "forethought.cli.models"),
+        *("forethought.cli.train", "forethought.cli.evaluate", "forethought.agents.sources"),
         *("forethought.algorithms.sft.train", "forethought.algorithms.ppo.train"),
         *("forethought.generation.huggingface", "torch.utils.tensorboard.writer"),
     ]

@@ -101,7 +101,7 @@ def test_with_worker_processes(ppo: str, tmp_path: Path, moment: str) -> None:
         pytest.param("forethought.generation.huggingface:load_pretrained", 1, id="loading"),
         pytest.param("forethought.prompts.history:parse_answer", 9, id="playing"),
         pytest.param("forethought.evaluation.evaluate:row_of", 1, id="counting"),
-        pytest.param("forethought.cli.judging:write_shard", 1, id="writing"),
+        pytest.param("forethought.agents.evaluating:write_shard", 1, id="writing"),
     ],
 )
 def test_evaluation(whole_sft: Path, tmp_path: Path, place: str, call: int) -> None:

@@ -6,9 +6,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from forethought.cli.judging import Evaluate
-from forethought.cli.libraries import load_quietly
-from forethought.cli.models import find_source, open_player
+from forethought.agents.sources import find_source, open_player
+from forethought.cli.evaluation import Evaluate
 from forethought.cli.progress import progress_bar
 from forethought.cli.tables import rows_table
 from forethought.configs.acting import ActingConfig, ValueActingConfig
@@ -17,6 +16,7 @@ from forethought.evaluation.evaluate import play_policy
 from forethought.evaluation.results import EvaluationRow, row_to_json
 from forethought.evaluation.scripted_rows import ScriptedRows, row_of
 from forethought.generation.contract import Policy
+from forethought.libraries import load_quietly
 from forethought.rollouts.seeding import Split
 
 

@@ -10,13 +10,14 @@ import tyro
 
 from forethought.cli.flags import Switch
 from forethought.cli.progress import progress_bar
-from forethought.cli.tally import Tally
+from forethought.cli.tables import collection_line
 from forethought.configs.parts import require
 from forethought.data.folder import write_folder
 from forethought.data.from_chat import ChatFormat, read_chat, require_chat
 from forethought.data.from_minari import read_minari
 from forethought.data.validation import first_problem
 from forethought.errors import StorageError
+from forethought.evaluation.collection_stats import CollectionStats
 from forethought.targets.reward_map import RewardMap
 from forethought.types import Trajectory
 
@@ -78,12 +79,12 @@ def convert_data(settings: ConvertData) -> None:
       forethought data convert talk.jsonl --answers text --reward-range -20 0 --output data/talk
       forethought data convert minari:minigrid/BabyAI-Pickup/optimal-v0 --output data/pickup
     """
-    tally = Tally()
+    stats = CollectionStats()
     reward_map = settings.reward_map
     with progress_bar("convert", _total(settings), "trajectory") as bar:
 
         def count(shard: list[Trajectory]) -> None:
-            tally.add(shard)
+            stats.add(shard)
             bar.update(len(shard))
 
         write_folder(
@@ -94,9 +95,9 @@ def convert_data(settings: ConvertData) -> None:
             on_shard=count,
         )
     if settings.json:
-        print(json.dumps({"folder": settings.output, **tally.summary()}, indent=2))
+        print(json.dumps({"folder": settings.output, **stats.summary()}, indent=2))
         return
-    print(f"{tally.in_words()}: {settings.output}")
+    print(f"{collection_line(stats)}: {settings.output}")
     print(f"next: forethought data describe {settings.output}")
 
 

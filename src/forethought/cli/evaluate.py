@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from forethought.agents.sources import find_source
 from forethought.cli.betas import evaluate_betas
-from forethought.cli.judging import Evaluate, judge
-from forethought.cli.models import find_source, require_world
+from forethought.cli.evaluation import Evaluate, evaluate_with_bar
+from forethought.cli.hints import require_environment
 from forethought.cli.settings import describe, read_settings
 from forethought.cli.tables import evaluation_table
 
@@ -29,7 +30,7 @@ def evaluate(settings: Evaluate) -> None:
     if settings.beta is not None:
         evaluate_betas(settings)
         return
-    found = judge(settings)
+    found = evaluate_with_bar(settings)
     if settings.json:
         print(found.evaluation.to_json(), end="")
         return
@@ -52,7 +53,7 @@ def evaluate_defaults(words: Sequence[str]) -> Evaluate | None:
     )
     source = find_source(typed.run)
     if source.config is None:
-        require_world(typed.run, words)
+        require_environment(typed.run, words)
         return None
     own = typed.evaluation
     own = replace(own, max_new_tokens=source.max_new_tokens or own.max_new_tokens)

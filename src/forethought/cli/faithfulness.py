@@ -7,9 +7,8 @@ from typing import Annotated
 
 import tyro
 
+from forethought.agents.sources import Source, find_source, open_player
 from forethought.cli.flags import Switch
-from forethought.cli.libraries import load_quietly
-from forethought.cli.models import Source, find_source, open_player
 from forethought.cli.progress import progress_bar
 from forethought.cli.tables import align, number, percent
 from forethought.configs.api import ApiConfig
@@ -23,6 +22,7 @@ from forethought.evaluation.faithfulness import (
 )
 from forethought.evaluation.faithfulness_file import faithfulness_to_json
 from forethought.evaluation.statistics import Rate
+from forethought.libraries import load_quietly
 from forethought.rollouts.store import SUFFIX, read_shard
 from forethought.runs.run_folder import RunFolder, write_text
 

@@ -1,10 +1,13 @@
 """What a command advises to type next, with all that decides how a world is played."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import fields, replace
 
+from forethought.cli.flags import value_of
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments import find_environment
+from forethought.errors import UnknownNameError
 
 _LEFT_OUT = ("id", "workers")
 """Said in any case; and what changes no episode."""
@@ -36,3 +39,16 @@ def _takes_image_size(name: str) -> bool:
     if ":" in name:
         return False
     return any(option.name == "image_size" for option in find_environment(name).options)
+
+
+def require_environment(name: str, words: Sequence[str]) -> None:
+    """Refuses a model whose environment is not known.
+
+    Raises:
+        UnknownNameError: it is no run, and no environment was named.
+    """
+    if value_of(words, "--environment.id") is None:
+        raise UnknownNameError(
+            f"{name} is not a run folder — name one; or, for another model, "
+            "name the environment as well, with --environment.id"
+        )

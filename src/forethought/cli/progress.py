@@ -1,6 +1,7 @@
 """Progress bars: on stderr, so that stdout holds results alone."""
 
 import sys
+from collections.abc import Callable
 from typing import NoReturn
 
 from tqdm import tqdm
@@ -17,3 +18,8 @@ def progress_bar(
     """
     interval_s = 0.2 if sys.stderr.isatty() else 20.0
     return tqdm(total=total, initial=done, desc=description, unit=unit, mininterval=interval_s)
+
+
+def episodes_bar(description: str) -> Callable[[int], "tqdm[NoReturn]"]:
+    """What opens a bar for a number of episodes."""
+    return lambda episodes: progress_bar(description, episodes, "episode")

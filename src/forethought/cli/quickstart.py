@@ -9,10 +9,9 @@ from typing import Literal
 
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.sft.config import SFTConfig
+from forethought.cli.evaluation import Evaluate, evaluate_with_bar
 from forethought.cli.flags import Switch
 from forethought.cli.interrupts import continued_by
-from forethought.cli.judging import Evaluate, judge
-from forethought.cli.libraries import load_quietly
 from forethought.cli.tables import evaluation_table
 from forethought.configs.contract import AnyConfig
 from forethought.configs.file import dump_config
@@ -26,6 +25,7 @@ from forethought.configs.parts import (
 from forethought.errors import RunFolderError, StorageError
 from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.evaluation.results import Evaluation, EvaluationRow
+from forethought.libraries import load_quietly
 from forethought.runs.checkpoints import newest_checkpoint
 from forethought.runs.run_folder import RunFolder
 
@@ -183,7 +183,7 @@ def _judged(config: AnyConfig, settings: Quickstart) -> Evaluation:
             raise StorageError(f"{folder.evaluation_path}: {error}") from None
         if stored.checkpoint == checkpoint and stored.policy.episodes == settings.episodes:
             return stored
-    found = judge(
+    found = evaluate_with_bar(
         Evaluate(
             run=config.output,
             evaluation=EvaluationSettings(settings.episodes, max_new_tokens=MAX_NEW_TOKENS),

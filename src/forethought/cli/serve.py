@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from forethought.agents.sources import Source, find_source
 from forethought.cli.hints import world_flags
-from forethought.cli.libraries import load_quietly
-from forethought.cli.models import Source, find_source
 from forethought.configs.parts import require
 from forethought.errors import PolicyError
 from forethought.evaluation.evaluate import EvaluationSettings
+from forethought.libraries import load_quietly
 from forethought.serving.admission import Limits
 from forethought.serving.engine import Check, Engine
 from forethought.serving.server import serving

@@ -15,7 +15,6 @@ import tyro
 from forethought.algorithms.registry import algorithm_of, load
 from forethought.cli.flags import Switch
 from forethought.cli.interrupts import continued_by
-from forethought.cli.libraries import load_quietly
 from forethought.cli.tables import align
 from forethought.configs.contract import ENVIRONMENT_STEPS, UPDATES, AnyConfig
 from forethought.configs.parts import PromptConfig
@@ -23,6 +22,7 @@ from forethought.errors import ConfigError, UnknownNameError
 from forethought.evaluation.evaluate import EvaluationSettings, require_different
 from forethought.evaluation.results import Evaluation
 from forethought.evaluation.scripted_rows import ScriptedRows
+from forethought.libraries import load_quietly
 from forethought.rollouts.world import open_world
 from forethought.studies.cells import Plan, plan_study
 from forethought.studies.code_version import code_version
@@ -129,13 +129,13 @@ def _require_different(config: AnyConfig, plan: Plan) -> None:
 
 def _judge(scripted: ScriptedRows, config: AnyConfig, settings: EvaluationSettings) -> Evaluation:
     """As `forethought evaluate` does; episodes sampled or held are not kept."""
-    from forethought.cli.judging import Evaluate, judge
-    from forethought.cli.models import find_source
+    from forethought.agents.sources import find_source
+    from forethought.cli.evaluation import Evaluate, evaluate_with_bar
 
     longest = find_source(config.output).max_new_tokens
     if longest is not None:
         settings = replace(settings, max_new_tokens=longest)
-    judged = judge(
+    judged = evaluate_with_bar(
         Evaluate(
             run=config.output,
             evaluation=settings,

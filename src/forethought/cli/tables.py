@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import fsum
 
+from forethought.evaluation.collection_stats import CollectionStats
 from forethought.evaluation.results import Evaluation, EvaluationRow
 from forethought.evaluation.statistics import Interval, Rate
 
@@ -110,3 +112,18 @@ def _remarks(policy: EvaluationRow) -> Iterator[str]:
         yield f"policy, mean {name}: {number(value)}"
     if policy.failures:
         yield f"policy, episodes lost to a failing environment: {policy.failures}"
+
+
+def collection_line(stats: CollectionStats) -> str:
+    """A collection in one line."""
+    episodes = len(stats.returns)
+    if not episodes:
+        return f"no episode could be played to its end ({stats.failures} failed)"
+    rate = percent(stats.successes / episodes, stats.success_interval())
+    mean = number(fsum(stats.returns) / episodes, stats.return_interval())
+    invalid = percent(stats.invalid / stats.steps)
+    failed = f", {stats.failures} failed" if stats.failures else ""
+    return (
+        f"{episodes:,} episodes{failed}, {stats.steps:,} steps; "
+        f"success {rate}, return {mean}, invalid answers {invalid}"
+    )

@@ -13,10 +13,10 @@ import tyro
 from forethought.algorithms.registry import Algorithm, Preset, algorithm, preset
 from forethought.cli.flags import Switch, value_of
 from forethought.cli.interrupts import continued_by
-from forethought.cli.libraries import is_first_process, load_quietly
 from forethought.configs.contract import AnyConfig
 from forethought.configs.file import ConfigT, dump_config, load_config, preset_config
 from forethought.errors import ConfigError
+from forethought.libraries import is_first_process, load_quietly
 from forethought.rollouts.world import require_known
 from forethought.runs.checkpoints import list_checkpoints
 from forethought.runs.run_folder import RunFolder

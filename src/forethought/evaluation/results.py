@@ -34,6 +34,16 @@ class SeedRange(NamedTuple):
     stop: int
 
 
+class Success(NamedTuple):
+    """How often a policy succeeds."""
+
+    rate: float
+    """Share of the episodes."""
+    interval: Interval
+    """95 %, Wilson."""
+    episodes: int
+
+
 @dataclass(frozen=True)
 class EvaluationRow:
     """How one agent did. A number that does not exist is None: a ceiling has a rate alone."""
@@ -78,6 +88,14 @@ class Evaluation:
     ceiling: EvaluationRow
     holds_actions: bool = False
     """Whether answers could name only actions that were open."""
+
+    @property
+    def success(self) -> Success:
+        """The policy's success rate; NaN where no episode could be played to its end."""
+        row = self.policy
+        rate = math.nan if row.success_rate is None else row.success_rate
+        interval = row.success_interval or Interval(math.nan, math.nan)
+        return Success(rate, interval, row.episodes or 0)
 
     @property
     def is_greedy(self) -> bool:

@@ -42,6 +42,10 @@ class RunFolder:
 
     path: Path
 
+    def __fspath__(self) -> str:
+        """A run can be given wherever its path can."""
+        return str(self.path)
+
     @property
     def config_path(self) -> Path:
         return self.path / "config.yaml"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from forethought.cli.models import find_source
+from forethought.agents.sources import find_source
 from forethought.cli.serve import Serve, load_served
 from forethought.models.loading import BEHAVIOR
 from forethought.rollouts.store import read_shards

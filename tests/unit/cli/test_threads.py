@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from forethought.cli import examinations
-from forethought.cli.libraries import load_quietly
 from forethought.configs.parts import ComputeConfig
+from forethought.libraries import load_quietly
 from forethought.threads import choose_threads
 from forethought.training.run import start_processes
 

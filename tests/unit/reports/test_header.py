@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from forethought.algorithms.dpo.config import DPOConfig
-from forethought.cli.judging import Evaluate
+from forethought.cli.evaluation import Evaluate
 from forethought.cli.settings import read_settings
 from forethought.configs.contract import AnyConfig
 from forethought.configs.parts import RolloutConfig

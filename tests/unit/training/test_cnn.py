@@ -14,7 +14,7 @@ from forethought.algorithms.cnn.config import CNNConfig
 from forethought.algorithms.cnn.frozen import take_tower
 from forethought.algorithms.cnn.network import CNNPolicy, Shape, load_cnn, make_cnn
 from forethought.algorithms.cnn.train import make_policy, train_cnn
-from forethought.cli.judging import Evaluate, judge
+from forethought.cli.evaluation import Evaluate, evaluate_with_bar
 from forethought.configs.file import dump_config, load_any_config
 from forethought.configs.parts import ComputeConfig, EnvironmentConfig, RolloutConfig
 from forethought.errors import ConfigError, PolicyError
@@ -114,7 +114,7 @@ def test_resumed_equals_never_stopped_and_is_judged(tmp_path: Path) -> None:
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
     assert len((run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()) == 3
     settings = EvaluationSettings(episodes=8, num_envs=4)
-    judge(Evaluate(str(run), evaluation=settings, threads=1, environment=CORNERS))
+    evaluate_with_bar(Evaluate(str(run), evaluation=settings, threads=1, environment=CORNERS))
     assert json.loads((run / "evaluation.json").read_text(encoding="utf-8"))["checkpoint"]
 
 

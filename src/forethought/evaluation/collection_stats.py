@@ -6,7 +6,6 @@ from math import fsum
 
 import numpy as np
 
-from forethought.cli.tables import number, percent
 from forethought.evaluation.statistics import Interval, bootstrap_interval, wilson_interval
 from forethought.types import Trajectory
 
@@ -15,7 +14,7 @@ _RESAMPLES = 1000
 
 
 @dataclass
-class Tally:
+class CollectionStats:
     """What has been counted so far."""
 
     files: int = 0
@@ -48,31 +47,19 @@ class Tally:
             "steps": self.steps,
             "files": self.files,
             "success_rate": self.successes / episodes if episodes else None,
-            "success_interval": self._success_interval(),
+            "success_interval": self.success_interval(),
             "mean_return": fsum(self.returns) / episodes if episodes else None,
-            "return_interval": self._return_interval(),
+            "return_interval": self.return_interval(),
             "invalid_rate": self.invalid / self.steps if self.steps else None,
         }
 
-    def in_words(self) -> str:
-        """For persons."""
-        episodes = len(self.returns)
-        if not episodes:
-            return f"no episode could be played to its end ({self.failures} failed)"
-        rate = percent(self.successes / episodes, self._success_interval())
-        mean = number(fsum(self.returns) / episodes, self._return_interval())
-        invalid = percent(self.invalid / self.steps)
-        failed = f", {self.failures} failed" if self.failures else ""
-        return (
-            f"{episodes:,} episodes{failed}, {self.steps:,} steps; "
-            f"success {rate}, return {mean}, invalid answers {invalid}"
-        )
-
-    def _success_interval(self) -> Interval | None:
+    def success_interval(self) -> Interval | None:
+        """95 %, Wilson; None where there is no episode."""
         episodes = len(self.returns)
         return wilson_interval(self.successes, episodes) if episodes else None
 
-    def _return_interval(self) -> Interval | None:
+    def return_interval(self) -> Interval | None:
+        """95 %, bootstrap; None where there is no episode."""
         if not self.returns:
             return None
         return bootstrap_interval(self.returns, np.random.default_rng(0), resamples=_RESAMPLES)

@@ -1,18 +1,20 @@
 """Who plays the episodes of a collection: an expert, chance, a data policy, or a model."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from forethought.cli.api import close_api
-from forethought.cli.libraries import load_quietly
-from forethought.cli.models import Source, open_player
+from forethought.agents.endpoints import close_api
+from forethought.agents.sources import Source, open_player
 from forethought.configs.api import ApiConfig
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import WithDataPolicy
 from forethought.errors import ConfigError
 from forethought.generation.remembering import RememberingPolicy
+from forethought.libraries import load_quietly
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.scripted import DataAnswer, expert_answer, play, random_answer
 from forethought.rollouts.seeding import Split, answer_seed, episode_seed
@@ -23,6 +25,28 @@ _DATA = "data"
 
 Advance = Callable[[], object]
 """Called after every episode."""
+
+
+class ProgressBar(Protocol):
+    """As much of tqdm's as is needed."""
+
+    def update(self, n: float = 1) -> object:
+        """So many episodes are done."""
+        ...
+
+
+Progress = Callable[[int], AbstractContextManager[ProgressBar]]
+"""Opens a progress bar for so many episodes, when the first of them is about to begin."""
+
+
+class _NoBar:
+    def update(self, n: float = 1) -> None:
+        """Shows nothing."""
+
+
+def no_progress(episodes: int) -> AbstractContextManager[ProgressBar]:
+    """No progress bar."""
+    return nullcontext(_NoBar())
 
 
 @dataclass(frozen=True)

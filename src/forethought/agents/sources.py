@@ -1,18 +1,16 @@
-"""What a person may name as a player: a run, a checkpoint, a model's folder, a hub id, or a
+"""What may be named as a policy: a run, a checkpoint, a model's folder, a hub id, or a
 model behind an endpoint."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from forethought.agents.endpoints import open_api_player
 from forethought.chat.policy import PREFIX
-from forethought.cli.api import open_api_player
-from forethought.cli.flags import value_of
 from forethought.configs.api import ApiConfig
 from forethought.configs.contract import AnyConfig
 from forethought.configs.file import load_any_config
 from forethought.configs.parts import TINY_MODELS, EnvironmentConfig, PromptConfig
-from forethought.errors import ConfigError, UnknownNameError
+from forethought.errors import ConfigError
 from forethought.generation.contract import Policy
 from forethought.rollouts.pictured import open_pictured_world
 from forethought.rollouts.world import World, open_world
@@ -69,19 +67,6 @@ def find_source(name: str) -> Source:
         config = load_any_config(its_run.config_path) if its_run.is_run else None
         return Source(str(path / MODEL_DIR), None, path.name, config)
     return Source(name, None, None, None)
-
-
-def require_world(name: str, words: Sequence[str]) -> None:
-    """Refuses a model whose world is not known.
-
-    Raises:
-        UnknownNameError: it is no run, and no world was named.
-    """
-    if value_of(words, "--environment.id") is None:
-        raise UnknownNameError(
-            f"{name} is not a run folder — name one; or, for another model, "
-            "name the world as well, with --environment.id"
-        )
 
 
 def open_player(

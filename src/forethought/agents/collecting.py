@@ -1,0 +1,188 @@
+"""Stores episodes that somebody plays, as Parquet; the same call again goes on where it stopped."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from forethought.agents.players import (
+    Player,
+    Progress,
+    ProgressBar,
+    is_scripted,
+    model_player,
+    no_progress,
+    scripted_player,
+)
+from forethought.agents.sources import find_source
+from forethought.chat.policy import PREFIX
+from forethought.configs.api import ApiConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig, require
+from forethought.errors import ConfigError, StorageError
+from forethought.evaluation.collection_stats import CollectionStats
+from forethought.rollouts.store import read_shard, write_shard
+from forethought.runs.run_folder import write_text
+from forethought.seals import require_seal, sealed
+from forethought.types import Trajectory
+
+_RECORD = "collection.json"
+"""Says what the shards beside it were collected with."""
+
+
+@dataclass(frozen=True)
+class CollectionSettings:
+    """Who plays, where, how often, and where it is kept."""
+
+    output: str
+    """Where the shards go."""
+
+    policy: str = "expert"
+    """The world's own expert; chance; the player who made the world's offline data, where it
+    has one (`data:0.5` at another skill); or a model: a run folder (its newest checkpoint), a
+    checkpoint, a folder of `save_pretrained`, a hub id, or `api:NAME`, as `evaluate` takes it."""
+
+    episodes: int = 500
+    """How many in all, those included that are there already."""
+
+    shard: int = 500
+    """Episodes per file. What an interruption loses is one file at most."""
+
+    seed: int = 0
+    """Of episodes and answers. Episodes are those of demonstrations: never held-out ones."""
+
+    temperature: float = 1.0
+    """Of a model's answers; 0 takes the most likely token."""
+
+    max_new_tokens: int = 128
+    """Longest answer of a model."""
+
+    num_envs: int = 64
+    """Episodes that a model plays at the same time."""
+
+    threads: int | None = None
+    """CPU threads of PyTorch; by default OMP_NUM_THREADS, else one fewer than there are cores."""
+
+    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    prompt: PromptConfig = field(default_factory=PromptConfig)
+    api: ApiConfig = field(default_factory=ApiConfig)
+
+    def __post_init__(self) -> None:
+        for name in ("episodes", "shard", "max_new_tokens", "num_envs"):
+            require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
+        require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
+        require(self.temperature >= 0, "temperature", self.temperature, "0 or more")
+
+
+def collect_episodes(
+    settings: CollectionSettings, *, progress: Progress = no_progress
+) -> CollectionStats:
+    """Plays what is not stored yet, and counts everything.
+
+    Raises:
+        ForethoughtError: a model, environment or option that does not exist; the folder holds
+            another collection, or cannot be written.
+    """
+    player = _player(settings)
+    try:
+        folder = _claim(Path(settings.output), _record(settings, player))
+        with progress(settings.episodes) as bar:
+            return _gather(player, folder, settings, bar)
+    finally:
+        player.close()
+
+
+def _player(settings: CollectionSettings) -> Player:
+    if is_scripted(settings.policy):
+        return scripted_player(
+            settings.policy, settings.environment, settings.prompt, seed=settings.seed
+        )
+    return model_player(
+        find_source(settings.policy),
+        settings.environment,
+        settings.prompt,
+        seed=settings.seed,
+        temperature=settings.temperature,
+        max_new_tokens=settings.max_new_tokens,
+        slots=min(settings.num_envs, settings.shard, settings.episodes),
+        threads=settings.threads,
+        api=settings.api,
+    )
+
+
+def _record(settings: CollectionSettings, player: Player) -> dict[str, Any]:
+    """All that decides what an episode looks like."""
+    content = asdict(settings)
+    for name in ("output", "episodes", "threads", "num_envs"):
+        del content[name]
+    del content["environment"]["workers"]
+    api = content.pop("api")
+    if settings.policy.startswith(PREFIX):
+        content["api"] = {name: api[name] for name in ("style", "examples")}
+    if is_scripted(settings.policy):
+        del content["temperature"], content["max_new_tokens"]
+    return {**content, "policy": player.name}
+
+
+def _claim(folder: Path, record: dict[str, Any]) -> Path:
+    """Makes the folder, or takes up one of the same collection.
+
+    Raises:
+        ConfigError: it holds another collection, or something else.
+        StorageError: it cannot be written.
+    """
+    path = folder / _RECORD
+    text = sealed(json.dumps(record))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            foreign = next((file.name for file in sorted(folder.glob("*.parquet"))), None)
+            if foreign is not None:
+                raise ConfigError(
+                    f"{folder}: holds {foreign}, which is not of this collection — "
+                    "name another folder"
+                )
+            write_text(path, text)
+        stored = path.read_text(encoding="utf-8")
+        found = json.loads(stored)
+        require_seal(stored, may_lack=True)
+    except OSError as error:
+        raise StorageError(f"{folder}: cannot be written: {error.strerror}") from error
+    except ValueError as error:
+        raise StorageError(f"{path}: is damaged — name another folder") from error
+    except StorageError as error:
+        raise StorageError(f"{path}: {error}") from None
+    for name, value in json.loads(json.dumps(record)).items():  # a tuple is stored as a list
+        if found.get(name) != value:
+            raise ConfigError(
+                f"{folder}: holds another collection, with {name} {found.get(name)!r} instead of "
+                f"{value!r} — name another folder"
+            )
+    return folder
+
+
+def _gather(
+    player: Player, folder: Path, settings: CollectionSettings, bar: ProgressBar
+) -> CollectionStats:
+    stats = CollectionStats()
+    for first in range(0, settings.episodes, settings.shard):
+        count = min(settings.shard, settings.episodes - first)
+        path = folder / f"episodes_{first:07d}.parquet"
+        trajectories = _stored(path, count)
+        if trajectories is None:
+            trajectories = player.play(range(first, first + count), bar.update)
+            write_shard(path, trajectories)
+        else:
+            bar.update(count)
+        stats.add(trajectories)
+    return stats
+
+
+def _stored(path: Path, count: int) -> list[Trajectory] | None:
+    """The first `count` episodes of a shard that is whole; None where there is none."""
+    if not path.exists():
+        return None
+    try:
+        trajectories = read_shard(path)
+    except StorageError:
+        return None
+    return trajectories[:count] if len(trajectories) >= count else None
