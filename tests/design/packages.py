@@ -129,6 +129,11 @@ PACKAGES: dict[str, set[str]] = {
             "reports",
         ),
     },
+    "api": {
+        *("types", "errors", "libraries", "configs", "config_file", "algorithm_registry"),
+        *("environments", "generation", "rollouts", "runs", "training", "evaluation"),
+        *("reports", "agents"),
+    },
     "cli": {
         *(
             "types",

@@ -61,6 +61,10 @@ class EnvironmentConfig:
     options: tuple[str, ...] = ()
     """Further options of the world as `name=value`, e.g. `rules=reference`."""
 
+    reward: str | None = None
+    """A function of your own that gives the reward, `package.module:function`; by default the
+    environment's own counts. It takes a `StepOutcome` (`environments/reward.py`)."""
+
     workers: int = 0
     """Processes that host environments; 0 keeps them in this process (fast worlds), where
     equal seeds give equal bits; processes reply in any order, which changes the last bits."""
@@ -71,6 +75,8 @@ class EnvironmentConfig:
         require(0 <= self.workers <= 256, "environment.workers", self.workers, "0 to 256")
         for option in self.options:
             require("=" in option, "environment.options", option, "name=value")
+        is_name = self.reward is None or ":" in self.reward
+        require(is_name, "environment.reward", self.reward, "package.module:function")
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from forethought.environments.contract import (
     ceiling_of,
 )
 from forethought.environments.guard import TIMEOUT_S, one_look
+from forethought.environments.reward import find_reward, with_reward
 from forethought.environments.vector import InProcessRunner, Runner, SubprocessRunner
 from forethought.environments.wording import Prompter
 from forethought.errors import ConfigError, EnvironmentUnusableError
@@ -102,6 +103,8 @@ def open_world(
     if size is not None:
         options["image_size"] = size
     factory = partial(make_environment, name, **options)
+    if config.reward is not None:
+        factory = partial(_make_rewarded, factory, config.reward)
     with one_look(name):
         sample = factory()
     try:
@@ -141,6 +144,11 @@ def require_known(config: EnvironmentConfig) -> None:
         UnknownNameError: no environment of this name; the message names the nearest.
     """
     _name_of(config)
+
+
+def _make_rewarded(factory: Callable[[], Environment], reward: str) -> Environment:
+    """Looked up by name where it is built, so that worker processes find it, too."""
+    return with_reward(factory(), find_reward(reward))
 
 
 def _name_of(config: EnvironmentConfig) -> str:

@@ -4,9 +4,15 @@ import math
 from dataclasses import dataclass, field
 
 from forethought.configs.contract import UPDATES, RunLength
+from forethought.configs.fields import (
+    EnvironmentField,
+    PathField,
+    environment_field,
+    path_field,
+    settle,
+)
 from forethought.configs.parts import (
     ComputeConfig,
-    EnvironmentConfig,
     LoraConfig,
     OptimizerConfig,
     PromptConfig,
@@ -22,14 +28,14 @@ class ArcherConfig:
     "Code" is the published code of the paper's offline experiments, on 20 Questions.
     """
 
-    model: str = "tiny"
+    model: PathField = path_field("tiny")
     """Where the policy starts: "tiny" (made from nothing), a run folder, a folder of
     `save_pretrained`, or a hub id. The critic starts from it as the first phase leaves it."""
 
-    data: str = "data/trajectories"
+    data: PathField = path_field("data/trajectories")
     """A file or folder of trajectories (`forethought collect`)."""
 
-    output: str = "runs/archer"
+    output: PathField = path_field("runs/archer")
     """The run folder."""
 
     seed: int = 0
@@ -71,7 +77,7 @@ class ArcherConfig:
     checkpoint_every: int = 200
     """Optimizer steps between checkpoints; the two newest are kept."""
 
-    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    environment: EnvironmentField = environment_field()
     prompt: PromptConfig = field(default_factory=PromptConfig)
     lora: LoraConfig = field(default_factory=LoraConfig)
     optimizer: OptimizerConfig = field(
@@ -83,6 +89,7 @@ class ArcherConfig:
     compute: ComputeConfig = field(default_factory=ComputeConfig)
 
     def __post_init__(self) -> None:
+        settle(self)
         require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
         every = self.checkpoint_every
         require(every >= 1, "checkpoint_every", every, "1 or more")

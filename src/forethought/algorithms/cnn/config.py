@@ -5,9 +5,15 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from forethought.configs.contract import ENVIRONMENT_STEPS, RunLength
+from forethought.configs.fields import (
+    EnvironmentField,
+    PathField,
+    environment_field,
+    path_field,
+    settle,
+)
 from forethought.configs.parts import (
     ComputeConfig,
-    EnvironmentConfig,
     OptimizerConfig,
     PromptConfig,
     RolloutConfig,
@@ -22,12 +28,12 @@ CNN = "cnn"
 class CNNConfig:
     """CNN+RL: a small network that sees what the model sees and names an action (RL4VLM)."""
 
-    model: str = CNN
+    model: PathField = path_field(CNN)
     """Where the picture's features come from: "cnn" (convolutions, made from nothing and
     trained), or a run folder, a folder of `save_pretrained` or a hub id, whose vision tower
     gives features and is left as it is."""
 
-    output: str = "runs/cnn"
+    output: PathField = path_field("runs/cnn")
     """The run folder."""
 
     seed: int = 0
@@ -73,7 +79,7 @@ class CNNConfig:
     checkpoint_every: int = 5
     """Iterations between checkpoints; the two newest are kept."""
 
-    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    environment: EnvironmentField = environment_field()
     rollout: RolloutConfig = field(
         default_factory=lambda: RolloutConfig(
             temperature=1.0, max_new_tokens=1, on_invalid="penalize"
@@ -89,6 +95,7 @@ class CNNConfig:
     """Of these only `threads` matters."""
 
     def __post_init__(self) -> None:
+        settle(self)
         require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
         every = self.checkpoint_every
         require(every >= 1, "checkpoint_every", every, "1 or more")

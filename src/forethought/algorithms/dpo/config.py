@@ -5,9 +5,17 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from forethought.configs.contract import ENVIRONMENT_STEPS, RunLength
+from forethought.configs.fields import (
+    EnvironmentField,
+    OptionalPathField,
+    PathField,
+    environment_field,
+    optional_path_field,
+    path_field,
+    settle,
+)
 from forethought.configs.parts import (
     ComputeConfig,
-    EnvironmentConfig,
     LoraConfig,
     OptimizerConfig,
     PromptConfig,
@@ -29,17 +37,17 @@ _OF_THOUGHTS = ("constant_action", "apw")
 class DPOConfig:
     """Step-wise preference optimization of thoughts and actions, online (InteractiveCOT)."""
 
-    model: str = "runs/sft"
+    model: PathField = path_field("runs/sft")
     """Where to start: a run folder (its newest checkpoint), a folder of `save_pretrained`,
     a hub id, or "tiny" (made from nothing). It is the reference, too."""
 
-    output: str = "runs/dpo"
+    output: PathField = path_field("runs/dpo")
     """The run folder."""
 
     seed: int = 0
     """Of episodes, answers, choice of states and shuffling."""
 
-    data: str | None = None
+    data: OptionalPathField = optional_path_field()
     """A file or folder of trajectories to take the pairs from, instead of playing; `pairing` is
     then "trajectory" or "matched", `epochs` passes are one iteration each, and nothing is
     collected."""
@@ -145,7 +153,7 @@ class DPOConfig:
     checkpoint_every: int = 5
     """Iterations between checkpoints; the two newest are kept."""
 
-    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    environment: EnvironmentField = environment_field()
     prompt: PromptConfig = field(default_factory=PromptConfig)
     rollout: RolloutConfig = field(default_factory=lambda: RolloutConfig(on_invalid="penalize"))
     """`temperature` is that of all log-probs, of policy and reference."""
@@ -154,6 +162,7 @@ class DPOConfig:
     compute: ComputeConfig = field(default_factory=ComputeConfig)
 
     def __post_init__(self) -> None:
+        settle(self)
         require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
         steps = self.rollout.steps_per_iteration
         expected = f"at least rollout.steps_per_iteration ({steps})"

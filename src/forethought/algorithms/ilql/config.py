@@ -6,9 +6,15 @@ from typing import Literal
 
 from forethought.configs.acting import ValueActingConfig
 from forethought.configs.contract import UPDATES, RunLength
+from forethought.configs.fields import (
+    EnvironmentField,
+    PathField,
+    environment_field,
+    path_field,
+    settle,
+)
 from forethought.configs.parts import (
     ComputeConfig,
-    EnvironmentConfig,
     LoraConfig,
     OptimizerConfig,
     PromptConfig,
@@ -24,14 +30,14 @@ class ILQLConfig:
     of its own.
     """
 
-    model: str = "tiny"
+    model: PathField = path_field("tiny")
     """Where π_φ starts: "tiny" (made from nothing), a run folder, a folder of
     `save_pretrained`, or a hub id. The values start from π_φ as the first phase leaves it."""
 
-    data: str = "data/trajectories"
+    data: PathField = path_field("data/trajectories")
     """A file or folder of trajectories (`forethought collect`)."""
 
-    output: str = "runs/ilql"
+    output: PathField = path_field("runs/ilql")
     """The run folder."""
 
     seed: int = 0
@@ -75,7 +81,7 @@ class ILQLConfig:
     """Optimizer steps between checkpoints; the two newest are kept."""
 
     acting: ValueActingConfig = field(default_factory=ValueActingConfig)
-    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    environment: EnvironmentField = environment_field()
     prompt: PromptConfig = field(default_factory=PromptConfig)
     lora: LoraConfig = field(default_factory=LoraConfig)
     optimizer: OptimizerConfig = field(
@@ -87,6 +93,7 @@ class ILQLConfig:
     compute: ComputeConfig = field(default_factory=ComputeConfig)
 
     def __post_init__(self) -> None:
+        settle(self)
         require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
         every = self.checkpoint_every
         require(every >= 1, "checkpoint_every", every, "1 or more")

@@ -5,9 +5,15 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from forethought.configs.contract import ENVIRONMENT_STEPS, RunLength
+from forethought.configs.fields import (
+    EnvironmentField,
+    PathField,
+    environment_field,
+    path_field,
+    settle,
+)
 from forethought.configs.parts import (
     ComputeConfig,
-    EnvironmentConfig,
     LoraConfig,
     OptimizerConfig,
     PromptConfig,
@@ -21,11 +27,11 @@ from forethought.configs.parts import (
 class PPOConfig:
     """λ-PPO: reinforcement learning of thoughts and actions (RL4VLM)."""
 
-    model: str = "runs/sft"
+    model: PathField = path_field("runs/sft")
     """Where to start: a run folder (its newest checkpoint), a folder of `save_pretrained`,
     a hub id, or "tiny" (made from nothing)."""
 
-    output: str = "runs/ppo"
+    output: PathField = path_field("runs/ppo")
     """The run folder."""
 
     seed: int = 0
@@ -110,7 +116,7 @@ class PPOConfig:
     checkpoint_every: int = 5
     """Iterations between checkpoints; the two newest are kept."""
 
-    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    environment: EnvironmentField = environment_field()
     prompt: PromptConfig = field(default_factory=PromptConfig)
     rollout: RolloutConfig = field(default_factory=RolloutConfig)
     lora: LoraConfig = field(default_factory=LoraConfig)
@@ -118,6 +124,7 @@ class PPOConfig:
     compute: ComputeConfig = field(default_factory=ComputeConfig)
 
     def __post_init__(self) -> None:
+        settle(self)
         require_common(self.seed, self.checkpoint_every)
         per_iteration = self.rollout.steps_per_iteration
         expected = f"at least rollout.steps_per_iteration ({per_iteration})"

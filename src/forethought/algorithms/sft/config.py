@@ -3,9 +3,17 @@
 from dataclasses import dataclass, field
 
 from forethought.configs.contract import UPDATES, RunLength
+from forethought.configs.fields import (
+    EnvironmentField,
+    OptionalPathField,
+    PathField,
+    environment_field,
+    optional_path_field,
+    path_field,
+    settle,
+)
 from forethought.configs.parts import (
     ComputeConfig,
-    EnvironmentConfig,
     LoraConfig,
     OptimizerConfig,
     PromptConfig,
@@ -18,10 +26,10 @@ from forethought.configs.parts import (
 class SFTConfig:
     """Supervised fine-tuning on an expert's answers (cross-entropy per token)."""
 
-    model: str = "tiny"
+    model: PathField = path_field("tiny")
     """"tiny" (made from nothing), a run folder, a folder of `save_pretrained`, or a hub id."""
 
-    output: str = "runs/sft"
+    output: PathField = path_field("runs/sft")
     """The run folder."""
 
     seed: int = 0
@@ -34,11 +42,11 @@ class SFTConfig:
     """Share of the expert's steps at which the world gets another action, drawn from those that
     the episode has offered; learned is how the expert goes on, not the slip (DART)."""
 
-    dagger_data: str | None = None
+    dagger_data: OptionalPathField = optional_path_field()
     """A file or folder of episodes that a policy played (`forethought collect`): what the expert
     would have answered in their states is learned beside the demonstrations (DAgger)."""
 
-    data: str | None = None
+    data: OptionalPathField = optional_path_field()
     """A file or folder of trajectories (`forethought collect`) to learn from instead."""
 
     filter_top_fraction: float = 1.0
@@ -58,7 +66,7 @@ class SFTConfig:
     checkpoint_every: int = 200
     """Optimizer steps between checkpoints; the two newest are kept."""
 
-    environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
+    environment: EnvironmentField = environment_field()
     prompt: PromptConfig = field(default_factory=PromptConfig)
     lora: LoraConfig = field(default_factory=LoraConfig)
     optimizer: OptimizerConfig = field(
@@ -69,6 +77,7 @@ class SFTConfig:
     compute: ComputeConfig = field(default_factory=ComputeConfig)
 
     def __post_init__(self) -> None:
+        settle(self)
         require_common(self.seed, self.checkpoint_every)
         require(self.expert_steps >= 1, "expert_steps", self.expert_steps, "1 or more")
         require(self.epochs > 0, "epochs", self.epochs, "above 0")
