@@ -74,9 +74,9 @@ def train(
 
     Args:
         config: settings of an algorithm, such as `PPOConfig(...)`; or its name or that of a
-            preset ("ppo", "grpo"), with its settings as further arguments: `train("ppo", model="runs/sft",
-            environment="NumberLine", total_steps=1024)`. A field of a group is given with the
-            group (`optimizer=OptimizerConfig(learning_rate=1e-4)`).
+            preset ("ppo", "grpo"), with settings as further arguments: `train("ppo",
+            model="runs/sft", environment="NumberLine", total_steps=1024)`. A field of a group is
+            given with the group (`optimizer=OptimizerConfig(learning_rate=1e-4)`).
         existing: what to do with a run that is in the output folder: "refuse", "resume" (it goes
             on where it stopped; its settings must be equal), or "overwrite".
         on_iteration: called after every iteration with the run folder and the numbers that

@@ -46,6 +46,9 @@ class RunFolder:
         """A run can be given wherever its path can."""
         return str(self.path)
 
+    def __str__(self) -> str:
+        return str(self.path)
+
     @property
     def config_path(self) -> Path:
         return self.path / "config.yaml"
