@@ -10,8 +10,9 @@ page is read:
     api PACKAGE [PACKAGE…]    public classes and functions of these packages and modules
     configuration             every configuration dataclass: fields, types, defaults, docstrings
     metrics                   every number that training and evaluation log
+    commands                  every command with its line of help
 
-The code is parsed (griffe); of all modules, the report's list of charts alone is imported.
+The code is parsed (griffe); the lists of charts and of commands alone are imported.
 """
 
 import re
@@ -27,6 +28,8 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
+
+from forethought.cli.commands import all_commands
 
 LOG = logging.getLogger(__name__)
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -74,11 +77,22 @@ class Reference:
             yield from configuration_page.page(self.code)
         elif kind == "metrics":
             yield from metrics_page.page(self.code)
+        elif kind == "commands":
+            yield from command_list()
         else:
-            raise ExtensionError(f"from_code: got {kind!r}, expected api, configuration or metrics")
+            expected = "api, configuration, metrics or commands"
+            raise ExtensionError(f"from_code: got {kind!r}, expected {expected}")
 
     def found(self, package: str, page: str) -> Iterator[griffe.Module]:
         try:
             yield self.code[package.removeprefix("forethought.")]
         except KeyError:
             LOG.warning("api %s: there is no such module", package, location=page)
+
+
+def command_list() -> Iterator[str]:
+    """As `forethought` prints it."""
+    yield "| command | what it does |"
+    yield "|---|---|"
+    for command in all_commands():
+        yield f"| `forethought {command.name}` | {command.summary} |"

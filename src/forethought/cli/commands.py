@@ -30,12 +30,12 @@ COMMANDS = (
     Command(
         "quickstart",
         "forethought.cli.quickstart:quickstart",
-        "Teach the tiny model a game, from nothing to a report, in minutes.",
+        "Train a randomly initialized model to play a game, in minutes.",
     ),
     Command(
         "evaluate",
         "forethought.cli.evaluate:evaluate",
-        "Play held-out episodes; compare with chance, expert and ceiling.",
+        "Play held-out episodes; compare with random policy, expert and ceiling.",
         defaults="forethought.cli.evaluate:evaluate_defaults",
     ),
     Command(
@@ -51,7 +51,7 @@ COMMANDS = (
     Command(
         "collect",
         "forethought.cli.collect:collect",
-        "Store episodes of an expert, of chance, of a data policy or of a model as Parquet.",
+        "Store episodes of an expert, a random policy, a suboptimal policy or a model as Parquet.",
         defaults="forethought.cli.collect:collect_defaults",
     ),
     Command(
@@ -82,15 +82,15 @@ COMMANDS = (
     Command(
         "serve",
         "forethought.cli.serve:serve",
-        "Serve a trained policy by the chat-completions protocol.",
+        "Serve a trained policy by the OpenAI-compatible API.",
     ),
-    Command("play", "forethought.cli.play:play", "Play a world yourself, in this terminal."),
+    Command("play", "forethought.cli.play:play", "Play an environment yourself, in this terminal."),
     Command(
         "shop",
         "forethought.cli.shop:shop",
         "WebShop as a web site: shop yourself, or look at an agent's episodes.",
     ),
-    Command("envs", "forethought.cli.envs:envs", "List all worlds."),
+    Command("envs", "forethought.cli.envs:envs", "List all environments."),
     Command(
         "migrate",
         "forethought.cli.migrate:migrate",
@@ -99,9 +99,9 @@ COMMANDS = (
     Command(
         "doctor",
         "forethought.cli.doctor:doctor",
-        "Check this machine, and say what mends it.",
+        "Check this machine, and say what fixes it.",
     ),
-    Command("bench", "forethought.cli.bench:bench", "Metric speed, beside a baseline."),
+    Command("bench", "forethought.cli.bench:bench", "Measure speed, beside a baseline."),
 )
 
 
