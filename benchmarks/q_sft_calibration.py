@@ -20,17 +20,17 @@ import torch
 from numpy.typing import NDArray
 
 from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.algorithms.q_sft.context import find_maps
 from forethought.configs.acting import ActingConfig
 from forethought.configs.file import load_any_config
 from forethought.errors import ConfigError
 from forethought.losses.support import likelihood_ratios, support_mask
-from forethought.offline.dataset import find_maps, stored
+from forethought.offline.dataset import stored
 from forethought.offline.episodes import Episode, gather_actions, lay_out, to_episode
 from forethought.runs.run_folder import RunFolder
 from forethought.runs.sources import model_source
 from forethought.targets.reward_map import RewardMap, StepMaps, returns_to_go
-from forethought.value_guided.reweighted import load_reweighted
-from forethought.value_guided.weighted import WeightedPolicy
+from forethought.value_guided.policy import WeightedPolicy, load_reweighted
 
 BINS = 10
 BATCH = 32

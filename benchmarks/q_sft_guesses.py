@@ -29,8 +29,7 @@ from forethought.offline.dataset import stored
 from forethought.prompts.answers import write_answer
 from forethought.runs.sources import model_source
 from forethought.types import Step
-from forethought.value_guided.reweighted import load_reweighted
-from forethought.value_guided.weighted import WeightedPolicy
+from forethought.value_guided.policy import WeightedPolicy, load_reweighted
 
 NUMBERS = ("π of the answer", "p/π where they differ", "p/π at the end")
 

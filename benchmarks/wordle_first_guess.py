@@ -23,8 +23,7 @@ from forethought.rollouts.world import open_world
 from forethought.runs.run_folder import RunFolder
 from forethought.runs.sources import model_source
 from forethought.types import Message, Prompt
-from forethought.value_guided.reweighted import load_reweighted
-from forethought.value_guided.weighted import WeightedPolicy
+from forethought.value_guided.policy import WeightedPolicy, load_reweighted
 
 SLOTS = 32
 

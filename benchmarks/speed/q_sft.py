@@ -16,7 +16,7 @@ import torch
 
 from benchmarks.speed.contract import BenchmarkResult, compare, side_by_side
 from forethought.algorithms.q_sft.config import QSFTConfig
-from forethought.algorithms.q_sft.models import Learner, Phase, start_learner
+from forethought.algorithms.q_sft.context import Phase, QSFTContext, start_context
 from forethought.algorithms.q_sft.train import update
 from forethought.configs.parts import ComputeConfig, EnvironmentConfig, PromptConfig
 from forethought.offline.episodes import Episode
@@ -60,7 +60,7 @@ def measure_q_sft(*, batch: int = BATCH, pairs: int = PAIRS) -> Iterator[Benchma
 class _Trained(NamedTuple):
     phase: Phase
     updater: Updater
-    learner: Learner
+    learner: QSFTContext
 
 
 def _measure(config: QSFTConfig, run: Run, pairs: int) -> BenchmarkResult:
@@ -84,7 +84,7 @@ def _measure(config: QSFTConfig, run: Run, pairs: int) -> BenchmarkResult:
 
 
 def _begun(phase: Phase, config: QSFTConfig, run: Run) -> _Trained:
-    learner = start_learner(config, run)
+    learner = start_context(config, run)
     learner.models.begin(phase)
     updater = run.make_updater(learner.models, config.optimizer, total_steps=1000)
     return _Trained(phase, updater, learner)

@@ -20,7 +20,7 @@ from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.batching import TokenBatch, build_batch, plan_rows
 from forethought.models.tiny import IMAGE_SIZE, make_tiny
-from forethought.offline.examples import to_example
+from forethought.offline.rows import to_example
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import read_shards, write_shard

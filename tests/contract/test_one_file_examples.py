@@ -15,21 +15,19 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from forethought.algorithms.dpo.samples import AnswerSample, PairSample, answers_of, lay_out_pairs
 from forethought.algorithms.q_sft.config import QSFTConfig
-from forethought.algorithms.q_sft.models import Learner, QSFTModels
-from forethought.algorithms.q_sft.targets import judge
-from forethought.algorithms.q_sft.train import learn_values
+from forethought.algorithms.q_sft.context import OfflineData, QSFTContext, QSFTModels
+from forethought.algorithms.q_sft.targets import compute_targets
+from forethought.algorithms.q_sft.train import value_loss
 from forethought.configs.acting import ActingConfig, SupportConfig
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.losses.preference.dpo import dpo_loss
 from forethought.models.batching import Example
 from forethought.models.loading import LoadedModel
-from forethought.offline.conversation import Row
-from forethought.offline.dataset import OfflineData
 from forethought.offline.episodes import Episode, lay_out
-from forethought.offline.packing import PackedExample
+from forethought.offline.rows import Row
 from forethought.targets.reward_map import WORLD_UNITS
 from forethought.types import Prompt
-from forethought.value_guided.reweighted import Settings
+from forethought.value_guided.policy import Settings
 from tests.unit.training.offline_runs import OneProcess
 
 
@@ -66,10 +64,12 @@ def stored(episode: q_sft.Episode) -> Episode:
     """The example's episode as the library's: each step a row."""
     rows = [
         Row(
-            PackedExample(tuple(step.prompt), (), tuple(step.completion)),
-            (True,) * len(step.completion),
-            (False,) * len(step.completion),
-            1,
+            tuple(step.prompt),
+            (),
+            tuple(step.completion),
+            is_action=(True,) * len(step.completion),
+            is_reply=(False,) * len(step.completion),
+            answers=1,
         )
         for step in episode.steps
     ]
@@ -113,13 +113,13 @@ def test_q_sft(monkeypatch: pytest.MonkeyPatch) -> None:
 
     episodes = [stored(walk) for walk in walks]
     data = OfflineData(episodes, WORLD_UNITS, q_sft.RESIDUAL)
-    learner = Learner(library, data, config, OneProcess())  # type: ignore[arg-type]
+    learner = QSFTContext(library, data, config, OneProcess())  # type: ignore[arg-type]
     parts = lay_out(episodes, policy.encoder, policy.device, 4096)
-    judged, _ = judge(episodes, parts, learner)
+    judged, _ = compute_targets(episodes, parts, learner)
     known = sum(episode.known_actions for episode in episodes)
     module = library.likelihood.module
     library_update = update_of(
-        module.model, sum(learn_values(one, known, learner, torch.zeros(())) for one in judged)
+        module.model, sum(value_loss(one, known, learner, torch.zeros(())) for one in judged)
     )
 
     targets = q_sft.bellman_targets(behavior, target, walks)

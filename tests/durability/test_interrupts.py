@@ -20,7 +20,7 @@ GO_ON = "continue with"
 SFT_PHASES = [
     ("forethought.training.start:make_tiny", 1, START_OVER),
     ("forethought.algorithms.sft.train:to_example", 50, START_OVER),  # demonstrations
-    ("forethought.offline.conversation:build_batch", 8, GO_ON),  # after the third update
+    ("forethought.offline.rows:build_batch", 8, GO_ON),  # after the third update
     ("accelerate:Accelerator.backward", 2, GO_ON),
     ("forethought.training.state:save_file", 1, GO_ON),
     ("forethought.runs.checkpoints:publish", 1, GO_ON),

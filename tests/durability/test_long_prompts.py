@@ -12,7 +12,7 @@ from forethought.cli.main import main
 from forethought.environments.bandit import Bandit
 from forethought.errors import PromptTooLongError
 from forethought.generation.huggingface import load_policy
-from forethought.offline.examples import to_example
+from forethought.offline.rows import to_example
 from forethought.rollouts.store import read_shards
 from forethought.runs.sources import model_source
 from forethought.types import Observation

@@ -9,7 +9,7 @@ import torch
 from forethought.algorithms.ilql import train as ilql
 from forethought.algorithms.ilql.config import ILQLConfig
 from forethought.configs.acting import ValueActingConfig
-from forethought.value_guided.value_weighted import load_value_weighted
+from forethought.value_guided.policy import load_value_weighted
 from tests.learning.breakage import distort
 from tests.learning.stitching import MISSED, STITCHED, newest_model, success_from_west
 

@@ -10,7 +10,7 @@ from forethought.algorithms.q_sft import targets as q_sft_targets
 from forethought.algorithms.q_sft import train as q_sft
 from forethought.algorithms.q_sft.config import QSFTConfig
 from forethought.configs.acting import ActingConfig, SupportConfig
-from forethought.value_guided.reweighted import load_reweighted
+from forethought.value_guided.policy import load_reweighted
 from tests.learning.breakage import distort
 from tests.learning.stitching import MISSED, STITCHED, newest_model, success_from_west
 

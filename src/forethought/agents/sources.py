@@ -89,7 +89,7 @@ def open_player(
     if source.is_api:
         return open_api_player(source.model, environment, prompt, api)
     from forethought.algorithms.cnn.network import is_cnn, load_cnn
-    from forethought.value_guided.acting import load_acting
+    from forethought.value_guided.policy import load_acting
 
     if is_cnn(Path(source.model)):
         agent = load_cnn(Path(source.model))

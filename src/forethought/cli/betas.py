@@ -74,7 +74,7 @@ def _ways(policy: Policy, settings: Evaluate) -> tuple[str, list[Callable[[], No
     Raises:
         ConfigError: a run without values, or without the ones that were asked for.
     """
-    from forethought.value_guided.weighted import WeightedPolicy
+    from forethought.value_guided.policy import WeightedPolicy
 
     if not isinstance(policy, WeightedPolicy):
         raise ConfigError(

@@ -10,9 +10,10 @@ from forethought.algorithms.archer.config import ArcherConfig
 from forethought.algorithms.ilql import train as ilql
 from forethought.algorithms.q_sft import train as q_sft
 from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.algorithms.q_sft.context import find_maps
 from forethought.configs.contract import OfflineConfig
 from forethought.errors import ConfigError
-from forethought.offline.dataset import find_maps, stored, stored_earned
+from forethought.offline.dataset import stored, stored_earned
 from forethought.training.phases import Stage
 from forethought.types import Step
 

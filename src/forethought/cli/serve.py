@@ -19,7 +19,7 @@ from forethought.serving.engine import Check, Engine
 from forethought.serving.server import serving
 
 if TYPE_CHECKING:
-    from forethought.value_guided.acting import ActingPolicy
+    from forethought.value_guided.policy import ActingPolicy
 
 
 _BYTES_PER_TOKEN = 16
@@ -141,7 +141,7 @@ def load_served(settings: Serve, model: Path) -> "tuple[ActingPolicy, Check]":
         PolicyError: it cannot be loaded, or has no words.
     """
     from forethought.algorithms.cnn.network import is_cnn
-    from forethought.value_guided.acting import load_acting
+    from forethought.value_guided.policy import load_acting
 
     if is_cnn(model):
         raise PolicyError(f"{settings.run} has no words — serve a language model")

@@ -2,22 +2,20 @@
 
 A state is everything before a token, an action is a token of the agent's, and what the world
 replies stands in the state behind the answer. Where every prompt goes on from the one before,
-the whole episode is one row of `conversation.py`.
+the whole episode is one row of `rows.py`.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.models.batching import TokenBatch
 from forethought.models.encoding import Encoder
-from forethought.offline.conversation import Row, lay_out_rows, to_rows
-from forethought.offline.examples import to_example
+from forethought.offline.rows import Row, RowBatch, lay_out_rows, to_example, to_rows
 from forethought.targets.reward_map import StepMaps
 from forethought.types import Trajectory
 
@@ -79,7 +77,7 @@ class Episode:
             [
                 token
                 for row in self.rows
-                for token, mine in zip(row.packed.completion_ids, row.is_action, strict=True)
+                for token, mine in zip(row.completion_ids, row.is_action, strict=True)
                 if mine
             ]
         )
@@ -108,83 +106,71 @@ def to_episode(trajectory: Trajectory, policy: HuggingFacePolicy) -> Episode:
     )
 
 
-class Part(NamedTuple):
-    """Rows of one micro-batch."""
-
-    tokens: TokenBatch
-    is_action_BT: Tensor
-    places: tuple[tuple[int, int], ...]
-    """Episode and row of each, in the order in which their actions stand."""
-
-    def actions(self) -> Tensor:
-        """The agent's tokens, [N]."""
-        return self.tokens.targets_BT[self.is_action_BT]
-
-
 def lay_out(
     episodes: Sequence[Episode], encoder: Encoder, device: torch.device, max_tokens: int
-) -> list[Part]:
-    """Micro-batches of all rows, on the device."""
-    places = [(e, r) for e, episode in enumerate(episodes) for r in range(len(episode.rows))]
-    rows = [episodes[e].rows[r] for e, r in places]
-    return [
-        Part(batch.tokens, batch.is_action_BT, tuple(places[i] for i in batch.order))
-        for batch in lay_out_rows(rows, encoder, device, max_tokens)
-    ]
+) -> list[RowBatch]:
+    """Micro-batches of all episodes' rows, on the device."""
+    rows = [row for episode in episodes for row in episode.rows]
+    return lay_out_rows(rows, encoder, device, max_tokens)
 
 
 def choices_of(
-    episodes: Sequence[Episode], part: Part, *, vocabulary: int, never: Sequence[int]
+    episodes: Sequence[Episode], batch: RowBatch, *, vocabulary: int, never: Sequence[int]
 ) -> Tensor:
-    """What could stand in the place of each action: bool [N, V].
+    """What could have been said in place of each action: bool [N, V].
 
     Args:
+        episodes: all that were laid out.
         vocabulary: V, as the model counts.
         never: tokens that no answer can hold.
     """
-    device, count = part.is_action_BT.device, int(part.is_action_BT.sum())
-    if all(episodes[e].choices is None for e, _ in part.places):
+    device, count = batch.is_action_BT.device, int(batch.is_action_BT.sum())
+    if all(episode.choices is None for episode in episodes):
         open_V = torch.ones(vocabulary, dtype=torch.bool, device=device)
         open_V[list(never)] = False
         return open_V.expand(count, vocabulary)
-    listed = [choices for e, r in part.places for choices in _row_choices(episodes[e], r)]
+    by_row = [choices for episode in episodes for choices in _choices_by_row(episode)]
     chosen_NV = torch.zeros(count, vocabulary, dtype=torch.bool)
-    for number, choices in enumerate(listed):
+    for number, choices in enumerate(chain.from_iterable(by_row[i] for i in batch.order)):
         chosen_NV[number, list(choices)] = True
     return chosen_NV.to(device)
 
 
-def _row_choices(episode: Episode, row: int) -> tuple[tuple[int, ...], ...]:
+def _choices_by_row(episode: Episode) -> list[list[tuple[int, ...]]]:
     assert episode.choices is not None
-    before = sum(one.actions for one in episode.rows[:row])
-    return episode.choices[before : before + episode.rows[row].actions]
+    choices = iter(episode.choices)
+    return [list(islice(choices, row.actions)) for row in episode.rows]
 
 
 def gather_actions(
-    episodes: Sequence[Episode], parts: Sequence[Part], numbers: Sequence[Tensor]
+    episodes: Sequence[Episode], batches: Sequence[RowBatch], numbers: Sequence[Tensor]
 ) -> list[Tensor]:
-    """Numbers per action, part by part, as numbers per episode: each in its own order.
+    """Numbers per action, micro-batch by micro-batch, as numbers per episode, each in its order.
 
     Args:
-        numbers: [N] of each part.
+        episodes: all that were laid out.
+        numbers: [N] of each micro-batch.
     """
-    pieces: list[list[Tensor]] = [[torch.empty(0)] * len(e.rows) for e in episodes]
-    for part, numbers_N in zip(parts, numbers, strict=True):
-        counts = [episodes[e].rows[r].actions for e, r in part.places]
-        for (e, r), piece in zip(part.places, numbers_N.cpu().split(counts), strict=True):
-            pieces[e][r] = piece
-    return [torch.cat(rows) for rows in pieces]
+    counts = [row.actions for episode in episodes for row in episode.rows]
+    pieces = [torch.empty(0)] * len(counts)
+    for batch, numbers_N in zip(batches, numbers, strict=True):
+        split = numbers_N.cpu().split([counts[i] for i in batch.order])
+        for i, piece in zip(batch.order, split, strict=True):
+            pieces[i] = piece
+    rows = iter(pieces)
+    return [torch.cat(list(islice(rows, len(episode.rows)))) for episode in episodes]
 
 
 def scatter_actions(
-    episodes: Sequence[Episode], parts: Sequence[Part], numbers: Sequence[Tensor]
+    episodes: Sequence[Episode], batches: Sequence[RowBatch], numbers: Sequence[Tensor]
 ) -> list[Tensor]:
-    """The way back: numbers per episode as numbers per action of each part."""
+    """The way back: numbers per episode as numbers per action of each micro-batch."""
     pieces = [
-        numbers_N.split([row.actions for row in episode.rows])
+        piece
         for episode, numbers_N in zip(episodes, numbers, strict=True)
+        for piece in numbers_N.split([row.actions for row in episode.rows])
     ]
-    return [torch.cat([pieces[e][r] for e, r in part.places]) for part in parts]
+    return [torch.cat([pieces[i] for i in batch.order]) for batch in batches]
 
 
 class Transitions(NamedTuple):
@@ -229,12 +215,12 @@ def transitions(
     return Transitions(torch.tensor(rewards), torch.tensor(discounts), is_known_N, is_inside_N)
 
 
-def returns_after(episode: Episode, way: Transitions, maps: StepMaps) -> Tensor:
+def returns_after(episode: Episode, moves: Transitions, maps: StepMaps) -> Tensor:
     """What followed each action, from the next one on: [N], mapped; not a number behind the last
     one unless the recorder's critic knew."""
-    returns = [_behind_the_last(episode, maps)]
-    ways = zip(way.rewards_N.tolist(), way.discounts_N.tolist(), strict=True)
-    for reward, discount in reversed(list(ways)):
+    returns = [_value_after_last_step(episode, maps)]
+    steps = zip(moves.rewards_N.tolist(), moves.discounts_N.tolist(), strict=True)
+    for reward, discount in reversed(list(steps)):
         returns.append(reward + (discount * returns[-1] if discount > 0 else 0.0))
     return torch.tensor(returns[-2::-1], dtype=torch.float32)
 
@@ -244,10 +230,10 @@ def next_values(episode: Episode, values_N: Tensor, maps: StepMaps) -> Tensor:
 
     Behind the last one it is what the recorder's critic said, mapped; or not a number.
     """
-    return torch.cat([values_N[1:], torch.tensor([_behind_the_last(episode, maps)])])
+    return torch.cat([values_N[1:], torch.tensor([_value_after_last_step(episode, maps)])])
 
 
-def _behind_the_last(episode: Episode, maps: StepMaps) -> float:
+def _value_after_last_step(episode: Episode, maps: StepMaps) -> float:
     """The recorder's value of the state behind the last step, mapped; or not a number."""
     value = episode.bootstrap_value
     return float("nan") if value is None else maps.at(episode.last_step + 1).to_unit(value)

@@ -1,4 +1,4 @@
-"""Imitation: an optimizer step on answers that are given."""
+"""Behavior cloning: an optimizer step on completions that are given."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,8 +11,8 @@ from forethought.configs.contract import OfflineConfig
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.losses.cross_entropy import token_mean_cross_entropy
 from forethought.models.batching import TokenBatch
-from forethought.offline.conversation import Row, lay_out_rows, mark_replies
 from forethought.offline.episodes import Episode
+from forethought.offline.rows import Row, lay_out_rows, mark_replies
 from forethought.training.optim import Updater
 from forethought.training.run import Run
 from forethought.types import Metric
@@ -29,7 +29,7 @@ class Replies(NamedTuple):
     """A scalar to which their nats are added."""
 
 
-def learn_to_imitate(
+def clone_behavior(
     rows: Sequence[Row],
     policy: HuggingFacePolicy,
     updater: Updater,
@@ -57,7 +57,9 @@ def learn_to_imitate(
         told = None
         if observation_loss_weight:
             told = Replies(mark_replies(b, mine), observation_loss_weight, replied)
-        losses.append(partial(imitate, b.tokens, b.is_action_BT, actions, policy, run, total, told))
+        losses.append(
+            partial(cloning_loss, b.tokens, b.is_action_BT, actions, policy, run, total, told)
+        )
     norm = updater.step(losses)
     policy.weights_changed()
     measures = [Metric("loss", float(run.sum(total))), Metric("gradient_norm", norm)]
@@ -66,7 +68,7 @@ def learn_to_imitate(
     return measures
 
 
-def learn_to_imitate_episodes(
+def clone_episodes(
     batch: Sequence[Episode],
     policy: HuggingFacePolicy,
     updater: Updater,
@@ -75,10 +77,10 @@ def learn_to_imitate_episodes(
 ) -> list[Metric]:
     """The same on a global batch of stored episodes, whoever learns values beside the policy."""
     rows = [row for episode in batch for row in episode.rows]
-    return learn_to_imitate(rows, policy, updater, run, config.compute.micro_batch_tokens)
+    return clone_behavior(rows, policy, updater, run, config.compute.micro_batch_tokens)
 
 
-def imitate(
+def cloning_loss(
     tokens: TokenBatch,
     is_action_BT: Tensor,
     actions: int,

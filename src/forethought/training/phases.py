@@ -10,8 +10,8 @@ from time import perf_counter
 from typing import Generic, NamedTuple, TypeVar
 
 from forethought.configs.contract import OfflineConfig
+from forethought.offline.dataset import shuffled_batch
 from forethought.offline.episodes import Episode
-from forethought.offline.shuffling import shuffled_batch
 from forethought.training.optim import Updater
 from forethought.training.run import Run
 from forethought.training.trainable import Trainable
@@ -89,7 +89,7 @@ def run_phases(
             run.save(models, updater, step=stage.first)
         while updater.steps < stage.updates and not run.is_stopped:
             started = perf_counter()
-            batch = choose(episodes, stage, updater.steps, config)
+            batch = choose_batch(episodes, stage, updater.steps, config)
             measures = phases.update(batch, stage.phase, updater)
             seconds, tokens = perf_counter() - started, sum(e.tokens for e in batch)
             step = stage.first + updater.steps
@@ -106,7 +106,7 @@ def run_phases(
     bar.close()
 
 
-def choose(
+def choose_batch(
     episodes: Sequence[Episode], stage: Stage[PhaseT], number: int, config: OfflineConfig
 ) -> list[Episode]:
     """Which episodes a stage's n-th update learns from."""

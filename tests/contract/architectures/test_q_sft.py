@@ -9,7 +9,7 @@ from forethought.algorithms.q_sft.config import QSFTConfig
 from forethought.algorithms.q_sft.train import train_q_sft
 from forethought.configs.parts import LoraConfig
 from forethought.rollouts.world import World
-from forethought.value_guided.reweighted import load_reweighted
+from forethought.value_guided.policy import load_reweighted
 from tests.contract.architectures.builders import Checkpoint
 from tests.contract.architectures.runs import assert_acts, lora_of, train_and_take_up
 

@@ -14,17 +14,15 @@ from forethought.models.actor_critic import ActorCritic
 from forethought.models.loading import BEHAVIOR
 from forethought.models.tiny import TinySize, make_tiny
 from forethought.types import Message, Prompt
-from forethought.value_guided.reweighted import (
+from forethought.value_guided.models import Twin, load_twin, twin_of
+from forethought.value_guided.policy import (
     LIKELIHOOD,
     Settings,
-    Twin,
     is_reweighted,
     load_reweighted,
-    load_twin,
     reweighted,
-    twin_of,
+    weigh_by_likelihood,
 )
-from forethought.value_guided.token_worth import weigh_by_likelihood
 
 WORDS = ["up", "down", "left", "right", "then", "stop"]
 SMALL = TinySize(hidden_size=32, intermediate_size=64, layers=2, heads=2, vision_hidden_size=16)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from forethought.configs.acting import ActingConfig, SupportConfig
-from forethought.value_guided.token_worth import weigh_by_likelihood
+from forethought.value_guided.policy import weigh_by_likelihood
 
 BEHAVIOR_P, LIKELIHOOD_P = [0.5, 0.4, 0.1], [0.1, 0.36, 0.1]
 

@@ -14,17 +14,18 @@ from forethought.models.actor_critic import ActorCritic
 from forethought.models.loading import BEHAVIOR
 from forethought.models.tiny import TinySize, make_tiny
 from forethought.types import Message, Prompt
-from forethought.value_guided.reweighted import twin_of
-from forethought.value_guided.value_heads import HEADS_FILE, ValueModel, load_value_model, new_heads
-from forethought.value_guided.value_weighted import (
+from forethought.value_guided.models import (
+    HEADS_FILE,
     VALUES,
-    is_value_weighted,
+    ValueModel,
     load_settings,
-    load_value_weighted,
+    load_value_model,
+    new_heads,
     reads_values,
     save_acting,
-    weigh_by_values,
+    twin_of,
 )
+from forethought.value_guided.policy import is_value_weighted, load_value_weighted, weigh_by_values
 
 WORDS = ["up", "down", "left", "right", "then", "stop"]
 SMALL = TinySize(hidden_size=32, intermediate_size=64, layers=2, heads=2, vision_hidden_size=16)

@@ -34,7 +34,7 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 
 def stop_in(update: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kills the run when the n-th update begins, once."""
-    sound, begun = phases.choose, [0]
+    sound, begun = phases.choose_batch, [0]
 
     def killed(*arguments: Any) -> Any:
         begun[0] += 1
@@ -42,7 +42,7 @@ def stop_in(update: int, monkeypatch: pytest.MonkeyPatch) -> None:
             raise KeyboardInterrupt
         return sound(*arguments)
 
-    monkeypatch.setattr(phases, "choose", killed)
+    monkeypatch.setattr(phases, "choose_batch", killed)
 
 
 def assert_resumed_equals_never_stopped(

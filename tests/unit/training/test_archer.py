@@ -9,16 +9,16 @@ import pytest
 import torch
 
 from forethought.algorithms.archer.config import ArcherConfig
-from forethought.algorithms.archer.models import CRITIC, ArcherModels
 from forethought.algorithms.archer.train import (
+    CRITIC,
     LOSSES,
-    Learner,
+    ArcherContext,
     actor_loss,
+    compute_targets,
+    compute_weights,
     critic_loss,
-    judge,
     summarize,
     train_archer,
-    weigh,
 )
 from forethought.algorithms.archer.utterances import mark_answers
 from forethought.cli.plan import make_plan
@@ -31,8 +31,8 @@ from forethought.offline.episodes import Episode, lay_out, scatter_actions
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World
 from forethought.runs.metrics import read_metrics
-from forethought.training.behavior_cloning import imitate
-from forethought.value_guided.value_heads import HEADS_FILE
+from forethought.training.behavior_cloning import cloning_loss
+from forethought.value_guided.models import HEADS_FILE, PolicyWithValues
 from tests.unit.training.crossing import cut_after, straight_on
 from tests.unit.training.offline_runs import (
     OneProcess,
@@ -50,26 +50,28 @@ def config(offline: dict[str, Any]) -> ArcherConfig:
     return ArcherConfig(gamma=0.9, beta=2.0, checkpoint_every=1, **epochs, **offline)
 
 
-def learner_of(config: ArcherConfig) -> Learner:
+def learner_of(config: ArcherConfig) -> ArcherContext:
     """With a critic that tells states and answers apart."""
-    models = ArcherModels(load_policy(config.model, slots=1))
-    models.begin("critic", seed=0)
-    assert models.critic is not None
+    models = PolicyWithValues(
+        load_policy(config.model, slots=1), policy_folder="", values_folder=CRITIC, acting=None
+    )
+    models.begin("values", seed=0)
+    assert models.values is not None
     generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
-        for parameter in models.critic.parameters():
+        for parameter in models.values.parameters():
             parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
-    return Learner(models, config, OneProcess())  # type: ignore[arg-type]
+    return ArcherContext(models, config, OneProcess())  # type: ignore[arg-type]
 
 
-def episodes_of(learner: Learner, count: int) -> list[Episode]:
+def episodes_of(learner: ArcherContext, count: int) -> list[Episode]:
     data = learner.config.data
     return load_episodes(data, learner.models.policy, lambda _: True)[:count]
 
 
-def by_hand(episode: Episode, learner: Learner) -> list[tuple[float, float, float]]:
+def by_hand(episode: Episode, learner: ArcherContext) -> list[tuple[float, float, float]]:
     """Target, min(Q̄1, Q̄2) and V of each answer, by forward passes over its own tokens alone."""
-    critic = learner.models.critic
+    critic = learner.models.values
     assert critic is not None
     heads = critic.value_head
 
@@ -81,7 +83,7 @@ def by_hand(episode: Episode, learner: Learner) -> list[tuple[float, float, floa
     values: list[float] = []
     with torch.no_grad():
         for row in episode.rows:
-            prompt, answer = row.packed.prompt_ids, row.packed.completion_ids
+            prompt, answer = row.prompt_ids, row.completion_ids
             values.append(float(heads.value(hidden(prompt))))
             within = hidden((*prompt, *answer[:-1]))
             both = [head(within)[answer[-1]] for head in (heads.slow_first, heads.slow_second)]
@@ -110,8 +112,8 @@ def test_targets_and_weights(config: ArcherConfig) -> None:
     advantages = flat[:, 1] - flat[:, 2]
     cap = exp(2.0 * float(advantages.mean()))
     learner = learner._replace(config=replace(config, weight_cap=cap))
-    judged, sums = judge(episodes, answers, learner)
-    weighted, shown = weigh(answers, learner)
+    judged, sums = compute_targets(episodes, answers, learner)
+    weighted, shown = compute_weights(answers, learner)
     weights = [[min(cap, exp(2.0 * (q - v))) for _, q, v in one] for one in expected]
     columns = [*([list(column) for column in zip(*one, strict=True)][:2] for one in expected)]
     for place, found in (
@@ -142,9 +144,9 @@ def test_parts_add_up(phase: str, config: ArcherConfig) -> None:
     learner = learner_of(config)
     cut = replace(episodes_of(learner, 1)[0], terminated=False)
     episodes = [*episodes_of(learner, 3), cut]
-    policy, critic = learner.models.policy, learner.models.critic
+    policy, critic = learner.models.policy, learner.models.values
     assert critic is not None
-    learner.models.begin(phase, seed=0)  # type: ignore[arg-type]
+    learner.models.begin("values" if phase == "critic" else "policy", seed=0)
     found: list[tuple[float, torch.Tensor]] = []
     for most in (4096, 120):
         parts = lay_out(episodes, policy.encoder, policy.device, most)
@@ -153,13 +155,13 @@ def test_parts_add_up(phase: str, config: ArcherConfig) -> None:
         if phase == "critic":
             module, known = critic, sum(one.known_answers for one in episodes)
             assert known == 15
-            judged, _ = judge(episodes, answers, learner)
+            judged, _ = compute_targets(episodes, answers, learner)
             losses = [critic_loss(one, known, learner, totals) for one in judged]
             total = totals[0]
         else:
             module, tokens = policy.module, sum(one.actions for one in episodes)
             tokens -= cut.answer_lengths[-1]
-            weighted, shown = weigh(answers, learner)
+            weighted, shown = compute_weights(answers, learner)
             assert shown[0].item() == 15
             losses = [actor_loss(one, tokens, learner, total) for one in weighted]
         module.zero_grad()
@@ -177,9 +179,11 @@ def test_without_beta_the_policy_imitates(config: ArcherConfig) -> None:
     episodes = episodes_of(learner, 3)
     policy, tokens = learner.models.policy, sum(one.actions for one in episodes)
     (part,) = lay_out(episodes, policy.encoder, policy.device, 4096)
-    (weighted,), _ = weigh(mark_answers(episodes, [part], policy.device), learner)
+    (weighted,), _ = compute_weights(mark_answers(episodes, [part], policy.device), learner)
     found = actor_loss(weighted, tokens, learner, torch.zeros(()))
-    expected = imitate(part.tokens, part.is_action_BT, tokens, policy, learner.run, torch.zeros(()))
+    expected = cloning_loss(
+        part.tokens, part.is_action_BT, tokens, policy, learner.run, torch.zeros(())
+    )
     assert found.item() == pytest.approx(expected.item())
 
 

@@ -12,13 +12,13 @@ from forethought.algorithms.sft.train import rows_in_a_batch, train_sft
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.generation.huggingface import HuggingFacePolicy, load_policy
 from forethought.models.batching import Example
-from forethought.offline.conversation import Row, lay_out_rows, mark_replies, to_rows
-from forethought.offline.packing import PackedExample, Packer
+from forethought.offline.rows import Row, lay_out_rows, mark_replies, pack, to_rows
+from forethought.rollouts.pictures import PictureEncoder
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import open_world
 from forethought.runs.metrics import read_metrics
-from forethought.training.behavior_cloning import Replies, imitate
+from forethought.training.behavior_cloning import Replies, cloning_loss
 from forethought.training.run import Run
 from forethought.types import Message
 from tests.unit.training.offline_runs import OneProcess
@@ -53,7 +53,7 @@ def loss_of(
         told = Replies(mark_replies(batch, rows), observation_loss_weight, torch.zeros(()))
         replies = told if observation_loss_weight else None
         tokens, is_action_BT, _ = batch
-        part = imitate(tokens, is_action_BT, actions, policy, run, torch.zeros(()), replies)
+        part = cloning_loss(tokens, is_action_BT, actions, policy, run, torch.zeros(()), replies)
         part.backward()
         loss += part.detach()
     (gradient,) = (p.grad for n, p in policy.module.named_parameters() if "embed_tokens" in n)
@@ -61,14 +61,15 @@ def loss_of(
     return float(loss), gradient.clone()
 
 
-def alone_in_a_row(answer: PackedExample) -> Row:
-    length = len(answer.completion_ids)
-    return Row(answer, (True,) * length, (False,) * length, answers=1)
+def all_learned(row: Row) -> Row:
+    """The row taken as one answer."""
+    length = len(row.completion_ids)
+    return row._replace(is_action=(True,) * length, is_reply=(False,) * length, answers=1)
 
 
 def test_together_as_each_alone(answers: list[Example], policy: HuggingFacePolicy) -> None:
     (row,) = to_rows([(answer, True) for answer in answers], None)
-    alone = [alone_in_a_row(Packer()(answer)) for answer in answers]
+    alone = [pack(answer, PictureEncoder()) for answer in answers]
     assert row.length == answers[-1].length < sum(one.length for one in alone)
     (loss, gradient), (expected, expected_gradient) = loss_of([row], policy), loss_of(alone, policy)
     assert loss == pytest.approx(expected, rel=1e-5)
@@ -96,7 +97,7 @@ def test_replies_weigh_as_asked(answers: list[Example], policy: HuggingFacePolic
     assert row.replies == row.length - len(answers[0].prompt.token_ids) - sum(lengths)
     assert row.is_reply[lengths[0]]
     assert not any(a and r for a, r in zip(row.is_action, row.is_reply, strict=True))
-    everything = alone_in_a_row(row.packed)
+    everything = all_learned(row)
     all_loss, all_gradient = loss_of([everything], policy)
     mine, mine_gradient = loss_of([row], policy)
     found, gradient = loss_of([row], policy, observation_loss_weight=0.3)
@@ -133,7 +134,7 @@ def test_a_run_learns_the_replies(small_model: Path, tmp_path: Path) -> None:
 def test_nothing_learned_no_row(answers: list[Example]) -> None:
     assert to_rows([(answers[0], False)], None) == []
     (row,) = to_rows([(answers[1], False), (answers[0], True)], None)
-    assert row.packed == Packer()(answers[0])
+    assert row == pack(answers[0], PictureEncoder())
 
 
 @pytest.mark.parametrize(

@@ -8,24 +8,24 @@ import pytest
 import torch
 
 from forethought.algorithms.q_sft.config import QSFTConfig
-from forethought.algorithms.q_sft.models import Learner, QSFTModels
-from forethought.algorithms.q_sft.residual import least_squares, raise_dummy
+from forethought.algorithms.q_sft.context import QSFTContext, QSFTModels, load_offline
+from forethought.algorithms.q_sft.targets import init_residual_token, least_squares
 from forethought.algorithms.q_sft.train import begin
 from forethought.generation.huggingface import load_policy
-from forethought.offline.dataset import load_offline
 from forethought.offline.episodes import lay_out
 from forethought.rollouts.world import World
-from forethought.value_guided.reweighted import Settings, twin_of
+from forethought.value_guided.models import twin_of
+from forethought.value_guided.policy import Settings
 from tests.unit.training.offline_runs import OneProcess
 
 
 @pytest.fixture
-def learner(offline: dict[str, Any], crossing: World, small_model: Path) -> Learner:
+def learner(offline: dict[str, Any], crossing: World, small_model: Path) -> QSFTContext:
     config = QSFTConfig(**offline)
     policy = load_policy(str(small_model), slots=1)
     models = QSFTModels(policy, Settings(config.acting, config.support), is_joint=False)
     data = load_offline(config, crossing, policy)
-    return Learner(models, data, config, OneProcess())  # type: ignore[arg-type]
+    return QSFTContext(models, data, config, OneProcess())  # type: ignore[arg-type]
 
 
 def test_least_squares_by_hand() -> None:
@@ -39,7 +39,7 @@ def test_fewer_inputs_than_components() -> None:
     assert row_H.tolist() == pytest.approx([1.0, 1.0, 0.0], abs=1e-4)
 
 
-def test_p_is_the_behavior_scaled_by_the_mean_return(learner: Learner) -> None:
+def test_p_is_the_behavior_scaled_by_the_mean_return(learner: QSFTContext) -> None:
     """Half of the walks reach the goal, γ is 1: b is the share of tokens on ways to it."""
     models, data, dummy = learner.models, learner.data, learner.data.dummy
     assert dummy is not None
@@ -68,7 +68,7 @@ def test_p_is_the_behavior_scaled_by_the_mean_return(learner: Learner) -> None:
     assert all(torch.equal(mine[name], slow[name]) for name in mine)
 
 
-def projections(learner: Learner) -> tuple[torch.Tensor, torch.Tensor]:
+def projections(learner: QSFTContext) -> tuple[torch.Tensor, torch.Tensor]:
     """π_φ's output projection, and that of a p_θ that begins as its copy."""
     learner.models.likelihood = twin_of(learner.models.behavior)
     modules = (learner.models.behavior.module, learner.models.likelihood.module)
@@ -78,21 +78,21 @@ def projections(learner: Learner) -> tuple[torch.Tensor, torch.Tensor]:
     return own.weight, new.weight
 
 
-def test_a_row_that_is_shared_stays(learner: Learner) -> None:
+def test_a_row_that_is_shared_stays(learner: QSFTContext) -> None:
     """With LoRA the projection is π_φ's, too."""
     learner.models.behavior.module.requires_grad_(requires_grad=False)
     own, new = projections(learner)
     before = own.clone()
     assert learner.data.dummy is not None
-    raise_dummy(learner, learner.data.dummy)
+    init_residual_token(learner, learner.data.dummy)
     assert new is own
     assert torch.equal(own, before)
 
 
-def test_nothing_is_raised_where_no_return_is_known(learner: Learner) -> None:
+def test_nothing_is_raised_where_no_return_is_known(learner: QSFTContext) -> None:
     cut = [replace(episode, terminated=False) for episode in learner.data.episodes]
     learner = learner._replace(data=learner.data._replace(episodes=cut))
     own, new = projections(learner)
     assert learner.data.dummy is not None
-    raise_dummy(learner, learner.data.dummy)
+    init_residual_token(learner, learner.data.dummy)
     assert torch.equal(own, new)

@@ -7,16 +7,14 @@ import numpy as np
 import pytest
 import torch
 
+from forethought.algorithms.q_sft.context import CompletionTrie
 from forethought.configs.parts import EnvironmentConfig
 from forethought.errors import PromptTooLongError
 from forethought.generation.huggingface import HuggingFacePolicy, load_policy
 from forethought.models.batching import Example
 from forethought.models.limits import Limits
-from forethought.offline.admissible import AnswerTrie
-from forethought.offline.conversation import to_rows
 from forethought.offline.episodes import (
     Episode,
-    Row,
     choices_of,
     gather_actions,
     lay_out,
@@ -26,8 +24,8 @@ from forethought.offline.episodes import (
     to_episode,
     transitions,
 )
-from forethought.offline.examples import to_example
-from forethought.offline.packing import Packer
+from forethought.offline.rows import pack, to_example, to_rows
+from forethought.rollouts.pictures import PictureEncoder
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.world import World, open_world
 from forethought.targets.reward_map import RewardMap, StepMaps
@@ -58,7 +56,7 @@ def test_a_conversation_is_one_row(conversation: Trajectory, policy: HuggingFace
     last = conversation.steps[-1]
     prompt_ids = policy.prompt(last.prompt.messages).token_ids
     answer_ids = policy.encoder.tokenize_answer(last.completion.text)
-    whole = (*row.packed.prompt_ids, *row.packed.completion_ids)
+    whole = (*row.prompt_ids, *row.completion_ids)
     assert whole == (*prompt_ids, *answer_ids)
     said = [policy.encoder.tokenize_answer(step.completion.text) for step in conversation.steps]
     assert list(episode.answers()) == said
@@ -71,7 +69,7 @@ def test_steps_that_stand_alone_are_rows(crossing: World, policy: HuggingFacePol
     episode = to_episode(trajectory, policy)
     assert len(episode.rows) == len(trajectory.steps) == 4
     assert all(all(row.is_action) for row in episode.rows)
-    assert [row.packed.prompt_ids for row in episode.rows] == [
+    assert [row.prompt_ids for row in episode.rows] == [
         policy.prompt(step.prompt.messages).token_ids for step in trajectory.steps
     ]
 
@@ -223,17 +221,17 @@ def test_what_followed_in_the_data() -> None:
 
 def test_what_could_stand_there() -> None:
     """Answers 1 2 9 and 1 3 9: after 1 there is a choice."""
-    trie = AnswerTrie([(1, 2, 9), (1, 3, 9)])
+    trie = CompletionTrie([(1, 2, 9), (1, 3, 9)])
     choices = tuple(trie.choices((1, 3, 9)))
     assert choices == ((1,), (2, 3), (9,))
     example = Example(Prompt((Message("user", "?"),), (5,)), (1, 3, 9))
-    row = Row(Packer()(example), is_action=(True,) * 3, is_reply=(False,) * 3, answers=1)
+    row = pack(example, PictureEncoder())
     free = replace(EPISODE, rows=(row,), answer_lengths=(3,))
     bound = replace(free, choices=choices)
 
     class Part:
         is_action_BT = torch.ones(1, 3, dtype=torch.bool)
-        places = ((0, 0),)
+        order = (0,)
 
     everything = choices_of([free], Part(), vocabulary=6, never=[4])  # type: ignore[arg-type]
     assert everything.int().tolist() == [[1, 1, 1, 1, 0, 1]] * 3

@@ -9,8 +9,12 @@ import torch
 from safetensors.torch import load_file
 
 from forethought.algorithms.ilql.config import ILQLConfig
-from forethought.algorithms.ilql.models import ILQLModels
-from forethought.algorithms.ilql.train import Learner, judge, known_actions, train_ilql
+from forethought.algorithms.ilql.train import (
+    ILQLContext,
+    compute_targets,
+    known_actions,
+    train_ilql,
+)
 from forethought.cli.plan import make_plan
 from forethought.configs.acting import ValueActingConfig
 from forethought.configs.file import dump_config, load_any_config
@@ -23,8 +27,8 @@ from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World
 from forethought.runs.metrics import read_metrics
 from forethought.training.run import Run
-from forethought.value_guided.value_heads import HEADS_FILE, ValueModel
-from forethought.value_guided.value_weighted import load_value_weighted
+from forethought.value_guided.models import HEADS_FILE, VALUES, PolicyWithValues, ValueModel
+from forethought.value_guided.policy import load_value_weighted
 from tests.unit.training.crossing import cut_after, straight_on
 from tests.unit.training.offline_runs import (
     OneProcess,
@@ -43,16 +47,18 @@ def config(offline: dict[str, Any]) -> ILQLConfig:
     )
 
 
-def learner_of(config: ILQLConfig) -> Learner:
+def learner_of(config: ILQLConfig) -> ILQLContext:
     """As much of one as judging asks for; with values that tell states and tokens apart."""
-    models = ILQLModels(load_policy(config.model, slots=1), config.acting)
+    models = PolicyWithValues(
+        load_policy(config.model, slots=1), policy_folder="", values_folder=VALUES, acting=None
+    )
     models.begin("values", seed=0)
     assert models.values is not None
     generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
         for parameter in models.values.parameters():
             parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
-    return Learner(models, config, cast(Run, OneProcess()))
+    return ILQLContext(models, config, cast(Run, OneProcess()))
 
 
 def by_hand(values: ValueModel, ids: tuple[int, ...]) -> tuple[float, torch.Tensor]:
@@ -65,7 +71,7 @@ def by_hand(values: ValueModel, ids: tuple[int, ...]) -> tuple[float, torch.Tens
         return float(heads.value(hidden)), slow_V
 
 
-def targets_by_hand(episode: Episode, learner: Learner) -> tuple[list[float], list[float]]:
+def targets_by_hand(episode: Episode, learner: ILQLContext) -> tuple[list[float], list[float]]:
     """Of Q, and of V where that is learned."""
     config, values = learner.config, learner.models.values
     assert values is not None
@@ -74,12 +80,12 @@ def targets_by_hand(episode: Episode, learner: Learner) -> tuple[list[float], li
     rewards: list[float] = []
     discounts: list[float] = []
     for row, reward in zip(episode.rows, episode.rewards, strict=True):
-        prompt, answer = row.packed.prompt_ids, row.packed.completion_ids
+        prompt, answer = row.prompt_ids, row.completion_ids
         prefixes += [(*prompt, *answer[:length]) for length in range(len(answer))]
         tokens += answer
         rewards += [0.0] * (len(answer) - 1) + [reward]
         discounts += [1.0] * (len(answer) - 1) + [config.gamma]
-    never = list(learner.models.behavior.encoder.placeholder_ids)
+    never = list(learner.models.policy.encoder.placeholder_ids)
     seen = [by_hand(values, prefix) for prefix in prefixes]
     own = [float(slow_V[token]) for (_, slow_V), token in zip(seen, tokens, strict=True)]
     targets = [0.0] * len(rewards)
@@ -99,11 +105,11 @@ def targets_by_hand(episode: Episode, learner: Learner) -> tuple[list[float], li
 @pytest.mark.parametrize("targets", ["expectile", "maximum", "monte_carlo"])
 def test_targets_are_those_of_the_next_state(targets: Any, config: ILQLConfig) -> None:
     learner = learner_of(replace(config, targets=targets))
-    policy = learner.models.behavior
+    policy = learner.models.policy
     # One to the goal, one into the pit.
     episodes = load_episodes(config.data, policy, lambda _: True)[:2]
     parts = lay_out(episodes, policy.encoder, policy.device, 120)
-    judged, sums = judge(episodes, parts, learner)
+    judged, sums = compute_targets(episodes, parts, learner)
     expected, own = zip(*(targets_by_hand(episode, learner) for episode in episodes), strict=True)
     assert len(judged) == len(parts) > 1
     for name, numbers in (("targets_N", expected), ("slow_N", own)):

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.algorithms.q_sft.context import load_offline
 from forethought.errors import ConfigError
 from forethought.generation.huggingface import load_policy
-from forethought.offline.dataset import load_episodes, load_offline
+from forethought.offline.dataset import load_episodes
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World
 from forethought.types import EnvironmentFailure

@@ -7,8 +7,8 @@ import torch
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.batching import Example, build_batch
 from forethought.models.tiny import make_tiny
-from forethought.offline.packing import Packer
-from forethought.rollouts.pictures import PictureDecoder
+from forethought.offline.rows import pack
+from forethought.rollouts.pictures import PictureDecoder, PictureEncoder
 from forethought.types import Image, Message
 from tests.unit.training.conftest import SMALL
 
@@ -27,7 +27,7 @@ def test_a_packed_example_is_laid_out_as_it_was(policy: HuggingFacePolicy) -> No
     messages = [Message("user", "one", noise(1)), Message("assistant", "up")]
     prompt = policy.prompt([*messages, Message("user", "two", noise(2))])
     example = Example(prompt, (5, 6, 7))
-    packed = Packer()(example)
+    packed = pack(example, PictureEncoder())
     assert packed.length == example.length
     back = packed.unpack(PictureDecoder())
     assert back.prompt.key == example.prompt.key
@@ -39,8 +39,8 @@ def test_a_packed_example_is_laid_out_as_it_was(policy: HuggingFacePolicy) -> No
 
 
 def test_equal_pictures_are_kept_once(policy: HuggingFacePolicy) -> None:
-    pack = Packer()
+    png_of = PictureEncoder()
     prompts = [policy.prompt([Message("user", "?", noise(seed))]) for seed in (1, 1, 2)]
-    first, same, other = (pack(Example(prompt, (5,))).pngs[0] for prompt in prompts)
+    first, same, other = (pack(Example(prompt, (5,)), png_of).pngs[0] for prompt in prompts)
     assert first is same
     assert first != other

@@ -11,8 +11,8 @@ import torch
 from safetensors.torch import load_file
 
 from forethought.algorithms.q_sft.config import QSFTConfig
-from forethought.algorithms.q_sft.models import Learner, QSFTModels
-from forethought.algorithms.q_sft.targets import judge, read_returns
+from forethought.algorithms.q_sft.context import OfflineData, QSFTContext, QSFTModels, load_offline
+from forethought.algorithms.q_sft.targets import compute_monte_carlo_targets, compute_targets
 from forethought.algorithms.q_sft.train import plan_stages, train_q_sft
 from forethought.configs.acting import ActingConfig, SupportConfig
 from forethought.configs.file import dump_config, load_any_config
@@ -20,14 +20,13 @@ from forethought.configs.parts import PromptConfig
 from forethought.errors import ConfigError
 from forethought.generation.huggingface import HuggingFacePolicy, load_policy
 from forethought.models.batching import Example
-from forethought.offline.dataset import OfflineData, load_offline
 from forethought.offline.episodes import Episode, lay_out, scatter_actions
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import World
 from forethought.runs.metrics import read_metrics
 from forethought.targets.reward_map import RewardMap, StepMaps, write_reward_map
 from forethought.types import Prompt
-from forethought.value_guided.reweighted import Settings, load_reweighted
+from forethought.value_guided.policy import Settings, load_reweighted
 from tests.unit.training.crossing import cut_after, straight_on
 from tests.unit.training.offline_runs import (
     OneProcess,
@@ -74,10 +73,10 @@ def test_targets_ask_both_models_about_the_next_state(
     models.begin("likelihood")
     unlike(policy, models)
     dummy = prefer_dummy(models, data)
-    learner = Learner(models, data, config, OneProcess())  # type: ignore[arg-type]
+    learner = QSFTContext(models, data, config, OneProcess())  # type: ignore[arg-type]
     episodes = [data.episodes[0], data.episodes[1]]
     parts = lay_out(episodes, policy.encoder, policy.device, 120)
-    judged, measures = judge(episodes, parts, learner)
+    judged, measures = compute_targets(episodes, parts, learner)
     expected = [targets_by_hand(episode, models, config, dummy) for episode in episodes]
     assert len(judged) == len(parts) > 1
     for one, numbers_N in zip(judged, scatter_actions(episodes, parts, expected), strict=True):
@@ -111,7 +110,7 @@ def targets_by_hand(
     prefixes: list[tuple[int, ...]] = []
     rewards: list[float] = []
     for row, reward in zip(episode.rows, episode.rewards, strict=True):
-        prompt, answer = row.packed.prompt_ids, row.packed.completion_ids
+        prompt, answer = row.prompt_ids, row.completion_ids
         prefixes += [(*prompt, *answer[:length]) for length in range(len(answer))]
         rewards += [0.0] * (len(answer) - 1) + [reward]
     is_last_of_answer = [
@@ -139,14 +138,14 @@ def test_targets_from_returns(q_sft_config: QSFTConfig, crossing: World, small_m
     data = load_offline(config, crossing, policy)
     models = QSFTModels(policy, Settings(config.acting, config.support), is_joint=False)
     models.begin("returns")
-    learner = Learner(models, data, config, OneProcess())  # type: ignore[arg-type]
+    learner = QSFTContext(models, data, config, OneProcess())  # type: ignore[arg-type]
     episodes = [data.episodes[0], data.episodes[1]]
-    judged, measures = read_returns(
+    judged, measures = compute_monte_carlo_targets(
         episodes, lay_out(episodes, policy.encoder, policy.device, 4096), learner
     )
     to_goal = np.repeat([0.125, 0.25, 0.5, 1.0], episodes[0].answer_lengths)
     expected = [torch.tensor(to_goal, dtype=torch.float32), torch.zeros(episodes[1].actions)]
-    parts = [one.part for one in judged]
+    parts = [one.rows for one in judged]
     for one, numbers_N in zip(judged, scatter_actions(episodes, parts, expected), strict=True):
         torch.testing.assert_close(one.targets_N, numbers_N)
     assert {m.name: m.value for m in measures}["start_value"] == pytest.approx(0.0625)

@@ -6,14 +6,13 @@ import pytest
 import torch
 
 from forethought.algorithms.q_sft.config import QSFTConfig
-from forethought.algorithms.q_sft.models import Learner, QSFTModels
-from forethought.algorithms.q_sft.targets import judge
-from forethought.algorithms.q_sft.train import learn_values
+from forethought.algorithms.q_sft.context import QSFTContext, QSFTModels, load_offline
+from forethought.algorithms.q_sft.targets import compute_targets
+from forethought.algorithms.q_sft.train import value_loss
 from forethought.generation.huggingface import load_policy
-from forethought.offline.dataset import load_offline
 from forethought.offline.episodes import lay_out
 from forethought.rollouts.world import World
-from forethought.value_guided.reweighted import Settings
+from forethought.value_guided.policy import Settings
 from tests.unit.training.offline_runs import OneProcess
 from tests.unit.training.test_q_sft import (
     q_sft_config,  # noqa: F401  # pyright: ignore[reportUnusedImport]
@@ -32,7 +31,7 @@ def test_a_large_vocabulary_is_judged_and_learned_in_chunks(
     models = QSFTModels(policy, Settings(q_sft_config.acting, q_sft_config.support), is_joint=False)
     models.begin("likelihood")
     unlike(policy, models)
-    learner = Learner(models, data, q_sft_config, OneProcess())  # type: ignore[arg-type]
+    learner = QSFTContext(models, data, q_sft_config, OneProcess())  # type: ignore[arg-type]
     episodes = [data.episodes[0], data.episodes[1]]
     (part,) = lay_out(episodes, policy.encoder, policy.device, 4096)
     known = sum(episode.actions for episode in episodes)
@@ -43,8 +42,8 @@ def test_a_large_vocabulary_is_judged_and_learned_in_chunks(
         for module in (policy.module, likelihood):
             module.largest_projection = rows * module.vocabulary
         likelihood.zero_grad()
-        ((judged,), _) = judge(episodes, [part], learner)
-        loss = learn_values(judged, known, learner, torch.zeros(()))
+        ((judged,), _) = compute_targets(episodes, [part], learner)
+        loss = value_loss(judged, known, learner, torch.zeros(()))
         loss.backward()
         gradients = [p.grad.flatten() for p in likelihood.parameters() if p.grad is not None]
         return judged.targets_N, loss.detach(), torch.cat(gradients)

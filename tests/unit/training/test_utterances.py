@@ -51,7 +51,7 @@ def test_marks(max_tokens: int, crossing: World, small_model: Path) -> None:
     assert (len(parts) > 1) == (max_tokens == 120)
     found: list[tuple[int, ...]] = []
     for one in mark_answers(episodes, parts, CPU):
-        answers_N, actions_N = one.of_tokens(), one.part.actions()
+        answers_N, actions_N = one.of_tokens(), one.rows.actions()
         for number in range(len(one.is_known_U)):
             is_mine_N = answers_N == number
             found.append(tuple(actions_N[is_mine_N].tolist()))

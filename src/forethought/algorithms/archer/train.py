@@ -1,38 +1,46 @@
-"""Offline ArCHer: a critic of whole answers, and a policy that imitates the good ones (Zhou et
+"""Offline ArCHer: a critic of whole answers, and a policy that prefers the better ones (Zhou et
 al. 2024).
 
-First the policy imitates the data. Then a copy of it learns what answers are worth, by implicit
-Q-learning in the MDP of `utterances.py`. Then the policy imitates once more, each answer weighted
-by how much better it is than what is to be expected in its state. What acts is that policy.
+First the policy clones the data's behavior. Then a copy of it learns the values of whole answers,
+by implicit Q-learning in the MDP of `utterances.py`. Then the policy clones once more, each answer
+weighted by its advantage. What acts is that policy.
 """
 
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from forethought.algorithms.archer.config import ArcherConfig
-from forethought.algorithms.archer.models import ArcherModels, Phase, start_archer
-from forethought.algorithms.archer.utterances import Answers, answer_targets, mark_answers
+from forethought.algorithms.archer.utterances import AnswerBatch, answer_targets, mark_answers
 from forethought.losses.advantage_weighted import advantage_weighted_loss
 from forethought.losses.ilql import double_q_loss, expectile_loss
 from forethought.offline.dataset import load_episodes
 from forethought.offline.episodes import Episode, gather_actions, lay_out, scatter_actions
+from forethought.runs.sources import MODEL_DIR
 from forethought.targets.advantage_weights import advantage_weights, effective_share
-from forethought.training.behavior_cloning import learn_to_imitate_episodes
+from forethought.training.behavior_cloning import clone_episodes
 from forethought.training.optim import Updater
 from forethought.training.phases import Phases, Stage, run_phases, stages_of
 from forethought.training.run import Existing, Run, open_run
+from forethought.training.start import start
 from forethought.types import Metric
+from forethought.value_guided.models import PolicyWithValues
+
+CRITIC = "critic"
+"""Folder of the critic inside the policy's own."""
+
+Phase = Literal["behavior", "critic", "actor"]
+"""What is trained: the policy, by behavior cloning; the values of answers; the policy, by them."""
 
 
-class Learner(NamedTuple):
+class ArcherContext(NamedTuple):
     """What every update works with."""
 
-    models: ArcherModels
+    models: PolicyWithValues
     config: ArcherConfig
     run: Run
 
@@ -44,7 +52,10 @@ def train_archer(config: ArcherConfig, *, existing: Existing = "refuse") -> Path
         ForethoughtError: whatever a person can mend: settings, model, data, disk.
     """
     with open_run(config, existing) as run:
-        models = start_archer(config, run)
+        policy = start(config, run, slots=1, critic=False).policy
+        models = PolicyWithValues(policy, policy_folder="", values_folder=CRITIC, acting=None)
+        if run.checkpoint is not None:
+            models.load_values(run.checkpoint / MODEL_DIR)
         with run.bar("reading", None) as bar:
             episodes = load_episodes(
                 config.data,
@@ -52,11 +63,12 @@ def train_archer(config: ArcherConfig, *, existing: Existing = "refuse") -> Path
                 lambda one: one.known_answers > 0,
                 on_episode=bar.update,
             )
+        context = ArcherContext(models, config, run)
         phases = Phases(
             "archer",
             models,
-            begin=partial(models.begin, seed=config.seed),
-            update=partial(update, learner=Learner(models, config, run)),
+            begin=partial(begin, context=context),
+            update=partial(update, context=context),
             head_learning_rate=config.head_learning_rate,
         )
         run_phases(phases, plan_stages(config, len(episodes)), episodes, config, run)
@@ -73,25 +85,31 @@ def plan_stages(config: ArcherConfig, episodes: int) -> list[Stage[Phase]]:
     return stages_of(passes, episodes=episodes, batch_size=config.batch_size)
 
 
+def begin(phase: Phase, context: ArcherContext) -> None:
+    """Makes ready what a phase works with."""
+    trained = "values" if phase == "critic" else "policy"
+    context.models.begin(trained, seed=context.config.seed)
+
+
 def update(
-    batch: Sequence[Episode], phase: Phase, updater: Updater, learner: Learner
+    batch: Sequence[Episode], phase: Phase, updater: Updater, context: ArcherContext
 ) -> list[Metric]:
     """One optimizer step on a global batch; this process does its share of the episodes."""
-    models, config, run = learner
+    models, config, run = context
     if phase == "behavior":
-        return learn_to_imitate_episodes(batch, models.policy, updater, config, run)
+        return clone_episodes(batch, models.policy, updater, config, run)
     learn = learn_critic if phase == "critic" else learn_actor
-    return learn(batch, updater, learner)
+    return learn(batch, updater, context)
 
 
-def _answers(episodes: Sequence[Episode], learner: Learner) -> list[Answers]:
-    policy = learner.models.policy
-    most = learner.config.compute.micro_batch_tokens
-    parts = lay_out(episodes, policy.encoder, policy.device, most)
-    return mark_answers(episodes, parts, policy.device)
+def _answers(episodes: Sequence[Episode], context: ArcherContext) -> list[AnswerBatch]:
+    policy = context.models.policy
+    most = context.config.compute.micro_batch_tokens
+    batches = lay_out(episodes, policy.encoder, policy.device, most)
+    return mark_answers(episodes, batches, policy.device)
 
 
-class States(NamedTuple):
+class AnswerStates(NamedTuple):
     """Last hidden states of the critic's layers, fp32: [U, H] each."""
 
     before_UH: Tensor
@@ -100,18 +118,18 @@ class States(NamedTuple):
     """In which all but its last token is said: that token's Q is Q of the whole answer."""
 
 
-def look(answers: Answers, learner: Learner) -> States:
+def answer_states(answers: AnswerBatch, context: ArcherContext) -> AnswerStates:
     """One forward pass of the critic's layers."""
-    critic = learner.models.critic
+    critic = context.models.values
     assert critic is not None
-    critic.trunk.without_dropout()
-    with learner.run.autocast():
-        hidden_NH = critic.trunk.action_hidden(answers.part.tokens, answers.part.is_action_BT)
-    return States(hidden_NH[answers.is_first_N].float(), hidden_NH[answers.is_last_N].float())
+    rows = answers.rows
+    with context.run.autocast():
+        hidden_NH = critic.action_hidden(rows.tokens, rows.is_action_BT)
+    return AnswerStates(hidden_NH[answers.is_first_N].float(), hidden_NH[answers.is_last_N].float())
 
 
-class Worth(NamedTuple):
-    """What the critic says of U answers, in units of return, without gradient."""
+class AnswerValues(NamedTuple):
+    """Values of U answers by the critic, in units of return, without gradient."""
 
     slow_U: Tensor
     """min(Q̄1, Q̄2) of the answer."""
@@ -120,17 +138,20 @@ class Worth(NamedTuple):
 
 
 @torch.no_grad()
-def see(answers: Answers, learner: Learner) -> Worth:
-    """What a part's answers are worth, and their states."""
-    assert learner.models.critic is not None
-    heads, (before_UH, within_UH) = learner.models.critic.value_head, look(answers, learner)
+def target_values(answers: AnswerBatch, context: ArcherContext) -> AnswerValues:
+    """Values of answers by the target network, and of their states."""
+    assert context.models.values is not None
+    heads, (before_UH, within_UH) = (
+        context.models.values.value_head,
+        answer_states(answers, context),
+    )
     slow_U = _own(heads.slow(within_UH), answers)
-    return Worth(slow_U, heads.value(before_UH).squeeze(-1))
+    return AnswerValues(slow_U, heads.value(before_UH).squeeze(-1))
 
 
-def _own(q_UV: Tensor, answers: Answers) -> Tensor:
+def _own(q_UV: Tensor, answers: AnswerBatch) -> Tensor:
     """Q of each answer's last token."""
-    tokens_U = answers.part.actions()[answers.is_last_N]
+    tokens_U = answers.rows.actions()[answers.is_last_N]
     return q_UV.gather(1, tokens_U[:, None]).squeeze(1)
 
 
@@ -140,30 +161,32 @@ LOSSES = ("critic_loss", "q_loss", "expectile_loss", "q_gap")
 SUMS = ("target", "answers", "start_value", "return", "episodes")
 
 
-class Judged(NamedTuple):
-    """Answers, and what their Q and their states' V are to be; [U] each."""
+class TargetBatch(NamedTuple):
+    """Answers of one micro-batch, and the targets of their Q and their states' V; [U] each."""
 
-    answers: Answers
+    answers: AnswerBatch
     targets_U: Tensor
     slow_U: Tensor
 
 
-def learn_critic(batch: Sequence[Episode], updater: Updater, learner: Learner) -> list[Metric]:
+def learn_critic(
+    batch: Sequence[Episode], updater: Updater, context: ArcherContext
+) -> list[Metric]:
     """One optimizer step of Q1, Q2 and V."""
-    models, config, run = learner
-    assert models.critic is not None
+    models, config, run = context
+    assert models.values is not None
     mine = batch[run.process :: run.processes]
-    judged, sums = judge(mine, _answers(mine, learner), learner)
+    found, sums = compute_targets(mine, _answers(mine, context), context)
     known = sum(episode.known_answers for episode in batch)
     totals = torch.zeros(len(LOSSES))
     norm = updater.step(
         [
-            partial(critic_loss, one, known, learner, totals)
-            for one in judged
+            partial(critic_loss, one, known, context, totals)
+            for one in found
             if one.answers.is_known_U.any()
         ]
     )
-    models.critic.value_head.follow(config.polyak_tau)
+    models.values.value_head.follow(config.polyak_tau)
     means = zip(LOSSES, run.sum(totals).tolist(), strict=True)
     target, answers, start, total, episodes = run.sum(sums).tolist()
     return [
@@ -175,44 +198,47 @@ def learn_critic(batch: Sequence[Episode], updater: Updater, learner: Learner) -
     ]
 
 
-def judge(
-    episodes: Sequence[Episode], answers: Sequence[Answers], learner: Learner
-) -> tuple[list[Judged], Tensor]:
+def compute_targets(
+    episodes: Sequence[Episode], answers: Sequence[AnswerBatch], context: ArcherContext
+) -> tuple[list[TargetBatch], Tensor]:
     """Targets of all answers, and sums of what is shown of them (`SUMS`)."""
-    worths = [see(one, learner) for one in answers]
-    parts = [one.part for one in answers]
+    values_of = [target_values(one, context) for one in answers]
+    batches = [one.rows for one in answers]
     spread = [
-        torch.zeros(len(one.is_first_N)).masked_scatter(one.is_first_N.cpu(), worth.values_U.cpu())
-        for one, worth in zip(answers, worths, strict=True)
+        torch.zeros(len(one.is_first_N)).masked_scatter(one.is_first_N.cpu(), known.values_U.cpu())
+        for one, known in zip(answers, values_of, strict=True)
     ]
-    values = gather_actions(episodes, parts, spread)
+    values = gather_actions(episodes, batches, spread)
     targets = [
-        answer_targets(episode, values_N, gamma=learner.config.gamma)
+        answer_targets(episode, values_N, gamma=context.config.gamma)
         for episode, values_N in zip(episodes, values, strict=True)
     ]
     sums = torch.zeros(len(SUMS))
     for episode, values_N, targets_N in zip(episodes, values, targets, strict=True):
         numbers = (float(targets_N.sum()), episode.known_answers, float(values_N[0]))
         sums += torch.tensor([*numbers, sum(episode.rewards), 1.0])
-    device = learner.models.policy.device
-    placed = scatter_actions(episodes, parts, targets)
-    judged = [
-        Judged(one, targets_N.to(device)[one.is_last_N], worth.slow_U)
-        for one, targets_N, worth in zip(answers, placed, worths, strict=True)
+    device = context.models.policy.device
+    placed = scatter_actions(episodes, batches, targets)
+    found = [
+        TargetBatch(one, targets_N.to(device)[one.is_last_N], known.slow_U)
+        for one, targets_N, known in zip(answers, placed, values_of, strict=True)
     ]
-    return judged, sums
+    return found, sums
 
 
-def critic_loss(judged: Judged, known: int, learner: Learner, totals: Tensor) -> Tensor:
-    """This part's share of L = L_Q + L_V.
+def critic_loss(batch: TargetBatch, known: int, context: ArcherContext, totals: Tensor) -> Tensor:
+    """This micro-batch's share of L = L_Q + L_V.
 
     Args:
         known: answers with a target in the global batch.
         totals: `LOSSES`, to which the shares are added.
     """
-    answers, targets_U, slow_U = judged
-    assert learner.models.critic is not None
-    heads, (before_UH, within_UH) = learner.models.critic.value_head, look(answers, learner)
+    answers, targets_U, slow_U = batch
+    assert context.models.values is not None
+    heads, (before_UH, within_UH) = (
+        context.models.values.value_head,
+        answer_states(answers, context),
+    )
     first_U, second_U = (_own(q(within_UH), answers) for q in (heads.first, heads.second))
     values_U = heads.value(before_UH).squeeze(-1)
     counts_U = answers.is_known_U
@@ -222,7 +248,7 @@ def critic_loss(judged: Judged, known: int, learner: Learner, totals: Tensor) ->
     above = expectile_loss(
         values_N=values_U[counts_U],
         targets_N=slow_U[counts_U],
-        expectile=learner.config.expectile,
+        expectile=context.config.expectile,
     )
     loss, weight = regression.loss + above, counts_U.sum() / known
     shown = torch.stack([loss, regression.loss, above, regression.gap])
@@ -233,22 +259,24 @@ def critic_loss(judged: Judged, known: int, learner: Learner, totals: Tensor) ->
 # The policy
 
 
-class Weighted(NamedTuple):
-    """Answers, and how much each counts."""
+class WeightedAnswers(NamedTuple):
+    """Answers of one micro-batch, and how much each counts."""
 
-    answers: Answers
+    answers: AnswerBatch
     weights_U: Tensor
 
 
-def learn_actor(batch: Sequence[Episode], updater: Updater, learner: Learner) -> list[Metric]:
-    """One optimizer step of the policy: imitation of the answers whose outcome is known."""
-    models, _, run = learner
-    weighted, sums = weigh(_answers(batch[run.process :: run.processes], learner), learner)
+def learn_actor(batch: Sequence[Episode], updater: Updater, context: ArcherContext) -> list[Metric]:
+    """One optimizer step of the policy: weighted cloning of the answers whose outcome is known."""
+    models, _, run = context
+    weighted, sums = compute_weights(
+        _answers(batch[run.process :: run.processes], context), context
+    )
     tokens = sum(sum(episode.answer_lengths[: episode.known_answers]) for episode in batch)
     total = torch.zeros(())
     norm = updater.step(
         [
-            partial(actor_loss, one, tokens, learner, total)
+            partial(actor_loss, one, tokens, context, total)
             for one in weighted
             if one.answers.is_known_U.any()
         ]
@@ -261,39 +289,43 @@ def learn_actor(batch: Sequence[Episode], updater: Updater, learner: Learner) ->
     ]
 
 
-def weigh(answers: Sequence[Answers], learner: Learner) -> tuple[list[Weighted], Tensor]:
+def compute_weights(
+    answers: Sequence[AnswerBatch], context: ArcherContext
+) -> tuple[list[WeightedAnswers], Tensor]:
     """Weights of all answers, by A = min(Q̄1, Q̄2)(s, u) - V(s); and sums of what is shown of
     them (`summarize`)."""
-    weighted: list[Weighted] = []
+    weighted: list[WeightedAnswers] = []
     sums = torch.zeros(6)
     for one in answers:
-        slow_U, values_U = see(one, learner)
+        slow_U, values_U = target_values(one, context)
         advantages_U = slow_U - values_U
         weights_U, is_capped_U = advantage_weights(
-            advantages_U=advantages_U, beta=learner.config.beta, cap=learner.config.weight_cap
+            advantages_U=advantages_U, beta=context.config.beta, cap=context.config.weight_cap
         )
-        weighted.append(Weighted(one, weights_U))
+        weighted.append(WeightedAnswers(one, weights_U))
         numbers = [torch.ones_like(weights_U), advantages_U, advantages_U.square()]
         numbers += [is_capped_U.float(), weights_U, weights_U.square()]
         sums += torch.stack(numbers)[:, one.is_known_U].sum(1).cpu()
     return weighted, sums
 
 
-def actor_loss(weighted: Weighted, tokens: int, learner: Learner, total: Tensor) -> Tensor:
-    """This part's share of the weighted cross-entropy.
+def actor_loss(
+    weighted: WeightedAnswers, tokens: int, context: ArcherContext, total: Tensor
+) -> Tensor:
+    """This micro-batch's share of the weighted cross-entropy.
 
     Args:
         tokens: of answers whose outcome is known, in the global batch.
         total: a scalar to which the share is added.
     """
     answers, weights_U = weighted
-    part, answers_N = answers.part, answers.of_tokens()
+    rows, answers_N = answers.rows, answers.of_tokens()
     counts_N = answers.is_known_U[answers_N]
-    module = learner.models.policy.module.train()
-    with learner.run.autocast():
-        scores = module(part.tokens)
+    module = context.models.policy.module.train()
+    with context.run.autocast():
+        scores = module(rows.tokens)
     loss = advantage_weighted_loss(
-        logprobs_N=scores.logprobs_BT[part.is_action_BT][counts_N],
+        logprobs_N=scores.logprobs_BT[rows.is_action_BT][counts_N],
         answers_N=answers_N[counts_N],
         weights_U=weights_U,
     )

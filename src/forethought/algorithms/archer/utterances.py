@@ -15,21 +15,16 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from forethought.offline.episodes import (
-    Episode,
-    Part,
-    next_values,
-    scatter_actions,
-    transitions,
-)
+from forethought.offline.episodes import Episode, next_values, scatter_actions, transitions
+from forethought.offline.rows import RowBatch
 from forethought.targets.reward_map import WORLD_UNITS
 from forethought.targets.token_values import td_targets
 
 
-class Answers(NamedTuple):
-    """The U answers among the N tokens of a part's agent."""
+class AnswerBatch(NamedTuple):
+    """The U answers among the N action tokens of one micro-batch."""
 
-    part: Part
+    rows: RowBatch
     is_first_N: Tensor
     is_last_N: Tensor
     is_known_U: Tensor
@@ -41,10 +36,10 @@ class Answers(NamedTuple):
 
 
 def mark_answers(
-    episodes: Sequence[Episode], parts: Sequence[Part], device: torch.device
-) -> list[Answers]:
-    """Where answers begin and end. A row holds whole answers, so the k-th beginning of a part
-    and its k-th end are of the same one."""
+    episodes: Sequence[Episode], batches: Sequence[RowBatch], device: torch.device
+) -> list[AnswerBatch]:
+    """Where answers begin and end. A row holds whole answers, so the k-th beginning of a
+    micro-batch and its k-th end are of the same one."""
     firsts: list[Tensor] = []
     lasts: list[Tensor] = []
     known: list[Tensor] = []
@@ -57,10 +52,10 @@ def mark_answers(
         firsts.append(is_last_N.roll(1))
         lasts.append(is_last_N)
         known.append(is_known_N)
-    marks = (scatter_actions(episodes, parts, one) for one in (firsts, lasts, known))
+    marks = (scatter_actions(episodes, batches, one) for one in (firsts, lasts, known))
     return [
-        Answers(part, first_N.to(device), last_N.to(device), known_N[last_N].to(device))
-        for part, first_N, last_N, known_N in zip(parts, *marks, strict=True)
+        AnswerBatch(rows, first_N.to(device), last_N.to(device), known_N[last_N].to(device))
+        for rows, first_N, last_N, known_N in zip(batches, *marks, strict=True)
     ]
 
 
@@ -71,7 +66,7 @@ def answer_targets(episode: Episode, values_N: Tensor, *, gamma: float) -> Tenso
 
     s' is the state before the next answer. Behind the last one there is none where the world
     ended; else it is worth what the recorder's critic said, and where there was none the answer
-    has no target (`Answers.is_known_U`).
+    has no target (`AnswerBatch.is_known_U`).
 
     Args:
         values_N: V in the state of each token; only those of first tokens are asked for.
@@ -80,11 +75,11 @@ def answer_targets(episode: Episode, values_N: Tensor, *, gamma: float) -> Tenso
     Returns:
         [N], in the world's units.
     """
-    way = transitions(episode, WORLD_UNITS, gamma=gamma, utterance_gamma=1.0)
-    is_end_N = ~way.is_inside_N & way.is_known_N
+    moves = transitions(episode, WORLD_UNITS, gamma=gamma, utterance_gamma=1.0)
+    is_end_N = ~moves.is_inside_N & moves.is_known_N
     targets = td_targets(
-        rewards_N=way.rewards_N[is_end_N],
-        discounts_N=way.discounts_N[is_end_N],
+        rewards_N=moves.rewards_N[is_end_N],
+        discounts_N=moves.discounts_N[is_end_N],
         next_values_N=next_values(episode, values_N, WORLD_UNITS)[is_end_N],
     )
     return torch.zeros_like(values_N).masked_scatter(is_end_N, targets)

@@ -17,7 +17,7 @@ from forethought.models.batching import (
     mark_in_window,
 )
 from forethought.models.encoding import Encoder
-from forethought.offline.examples import stored_prompt
+from forethought.offline.rows import stored_prompt
 from forethought.prompts.answers import parse_answer
 from forethought.targets.pairs import Pair
 from forethought.types import Completion, FinishReason, Step

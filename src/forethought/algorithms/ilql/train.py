@@ -1,44 +1,49 @@
 """ILQL: offline Q-learning with values in heads of their own (Snell et al. 2023).
 
-First π_φ imitates the data; then a copy of it learns Q1, Q2 and V of every token, from the
-data's own actions. The tokens are the MDP of `episodes.py`, as Q-SFT's are.
+First π_φ clones the data's behavior; then a copy of it learns Q1, Q2 and V of every token, from
+the data's own actions. The tokens are the MDP of `episodes.py`, as Q-SFT's are.
 """
 
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from forethought.algorithms.ilql.config import ILQLConfig
-from forethought.algorithms.ilql.models import ILQLModels, Phase, start_ilql
 from forethought.losses.ilql import conservative_loss, double_q_loss, expectile_loss
+from forethought.models.loading import BEHAVIOR
 from forethought.offline.dataset import load_episodes
 from forethought.offline.episodes import (
     Episode,
-    Part,
     gather_actions,
     lay_out,
     next_values,
     scatter_actions,
     transitions,
 )
+from forethought.offline.rows import RowBatch
+from forethought.runs.sources import MODEL_DIR
 from forethought.targets.reward_map import WORLD_UNITS
 from forethought.targets.token_values import monte_carlo_targets, td_targets
-from forethought.training.behavior_cloning import learn_to_imitate_episodes
+from forethought.training.behavior_cloning import clone_episodes
 from forethought.training.optim import Updater
 from forethought.training.phases import Phases, Stage, run_phases, stages_of
 from forethought.training.run import Existing, Run, open_run
+from forethought.training.start import start
 from forethought.types import Metric
-from forethought.value_guided.value_heads import TokenValues
+from forethought.value_guided.models import VALUES, PolicyWithValues, TokenValues
+
+Phase = Literal["behavior", "values"]
+"""What is trained: π_φ; a copy of it with value heads."""
 
 
-class Learner(NamedTuple):
+class ILQLContext(NamedTuple):
     """What every update works with."""
 
-    models: ILQLModels
+    models: PolicyWithValues
     config: ILQLConfig
     run: Run
 
@@ -50,19 +55,25 @@ def train_ilql(config: ILQLConfig, *, existing: Existing = "refuse") -> Path:
         ForethoughtError: whatever a person can mend: settings, model, data, disk.
     """
     with open_run(config, existing) as run:
-        models = start_ilql(config, run)
+        policy = start(config, run, slots=1, critic=False).policy
+        models = PolicyWithValues(
+            policy, policy_folder=BEHAVIOR, values_folder=VALUES, acting=config.acting
+        )
+        if run.checkpoint is not None:
+            models.load_values(run.checkpoint / MODEL_DIR)
         with run.bar("reading", None) as bar:
             episodes = load_episodes(
                 config.data,
-                models.behavior,
+                models.policy,
                 lambda one: known_actions(one, config) > 0,
                 on_episode=bar.update,
             )
+        context = ILQLContext(models, config, run)
         phases = Phases(
             "ilql",
             models,
-            begin=partial(models.begin, seed=config.seed),
-            update=partial(update, learner=Learner(models, config, run)),
+            begin=partial(begin, context=context),
+            update=partial(update, context=context),
             head_learning_rate=config.head_learning_rate,
         )
         run_phases(phases, plan_stages(config, len(episodes)), episodes, config, run)
@@ -85,14 +96,20 @@ def plan_stages(config: ILQLConfig, episodes: int) -> list[Stage[Phase]]:
     return stages_of(passes, episodes=episodes, batch_size=config.batch_size)
 
 
+def begin(phase: Phase, context: ILQLContext) -> None:
+    """Makes ready what a phase works with."""
+    trained = "policy" if phase == "behavior" else "values"
+    context.models.begin(trained, seed=context.config.seed)
+
+
 def update(
-    batch: Sequence[Episode], phase: Phase, updater: Updater, learner: Learner
+    batch: Sequence[Episode], phase: Phase, updater: Updater, context: ILQLContext
 ) -> list[Metric]:
     """One optimizer step on a global batch; this process does its share of the episodes."""
     if phase == "behavior":
-        models, config, run = learner
-        return learn_to_imitate_episodes(batch, models.behavior, updater, config, run)
-    return learn_values(batch, updater, learner)
+        models, config, run = context
+        return clone_episodes(batch, models.policy, updater, config, run)
+    return learn_values(batch, updater, context)
 
 
 # The values
@@ -101,27 +118,29 @@ LOSSES = ("ilql_loss", "q_loss", "expectile_loss", "cql_loss", "q_gap")
 SUMS = ("target", "actions", "start_value", "return", "episodes")
 
 
-class Judged(NamedTuple):
-    """A part, and what its actions' Q and its states' V are to be; [N] each."""
+class TargetBatch(NamedTuple):
+    """Rows of one micro-batch, and the targets of their actions; [N] each."""
 
-    part: Part
+    rows: RowBatch
     targets_N: Tensor
+    """Of Q1 and Q2."""
     slow_N: Tensor
+    """Of V: min(Q̄1, Q̄2) of the data's actions, by the target network."""
     is_known_N: Tensor
 
 
-def learn_values(batch: Sequence[Episode], updater: Updater, learner: Learner) -> list[Metric]:
+def learn_values(batch: Sequence[Episode], updater: Updater, context: ILQLContext) -> list[Metric]:
     """One optimizer step of Q1, Q2 and V."""
-    models, config, run = learner
-    policy = models.behavior
+    models, config, run = context
+    policy = models.policy
     assert models.values is not None
     mine = batch[run.process :: run.processes]
-    parts = lay_out(mine, policy.encoder, policy.device, config.compute.micro_batch_tokens)
+    batches = lay_out(mine, policy.encoder, policy.device, config.compute.micro_batch_tokens)
     known = sum(known_actions(episode, config) for episode in batch)
-    judged, sums = judge(mine, parts, learner)
+    found, sums = compute_targets(mine, batches, context)
     totals = torch.zeros(len(LOSSES))
     losses: list[Callable[[], Tensor]] = [
-        partial(value_loss, one, known, learner, totals) for one in judged
+        partial(value_loss, one, known, context, totals) for one in found
     ]
     norm = updater.step(losses)
     models.values.value_head.follow(config.polyak_tau)
@@ -133,12 +152,12 @@ def learn_values(batch: Sequence[Episode], updater: Updater, learner: Learner) -
     return [*means, Metric("gradient_norm", norm), *summarize(run.sum(sums), config)]
 
 
-def value_loss(judged: Judged, known: int, learner: Learner, totals: Tensor) -> Tensor:
-    """This part's share of L = L_Q + L_V + w L_CQL."""
-    part, targets_N, slow_N, is_known_N = judged
-    config = learner.config
-    first_NV, second_NV, values_N = look(part, learner)
-    actions_N = part.actions()[is_known_N]
+def value_loss(batch: TargetBatch, known: int, context: ILQLContext, totals: Tensor) -> Tensor:
+    """This micro-batch's share of L = L_Q + L_V + w L_CQL."""
+    rows, targets_N, slow_N, is_known_N = batch
+    config = context.config
+    first_NV, second_NV, values_N = token_values(rows, context)
+    actions_N = rows.actions()[is_known_N]
     first_NV, second_NV = first_NV[is_known_N], second_NV[is_known_N]
     first_N, second_N = (
         q_NV.gather(1, actions_N[:, None]).squeeze(1) for q_NV in (first_NV, second_NV)
@@ -159,57 +178,57 @@ def value_loss(judged: Judged, known: int, learner: Learner, totals: Tensor) -> 
     return loss * weight
 
 
-def look(part: Part, learner: Learner) -> TokenValues:
+def token_values(rows: RowBatch, context: ILQLContext) -> TokenValues:
     """Q1, Q2 and V in every state in which the agent writes a token."""
-    values = learner.models.values
+    values = context.models.values
     assert values is not None
-    return values.value_head(_hidden(part, learner))
+    return values.value_head(_hidden(rows, context))
 
 
-def _hidden(part: Part, learner: Learner) -> Tensor:
-    assert learner.models.values is not None
-    trunk = learner.models.values.trunk
-    trunk.without_dropout()
-    with learner.run.autocast():
-        return trunk.action_hidden(part.tokens, part.is_action_BT)
+def _hidden(rows: RowBatch, context: ILQLContext) -> Tensor:
+    assert context.models.values is not None
+    with context.run.autocast():
+        return context.models.values.action_hidden(rows.tokens, rows.is_action_BT)
 
 
 @torch.no_grad()
-def judge(
-    episodes: Sequence[Episode], parts: Sequence[Part], learner: Learner
-) -> tuple[list[Judged], Tensor]:
+def compute_targets(
+    episodes: Sequence[Episode], batches: Sequence[RowBatch], context: ILQLContext
+) -> tuple[list[TargetBatch], Tensor]:
     """Targets of all actions, and sums of what is shown of them (`SUMS`).
 
     Every state but an episode's first is the next one of the action before it, so each goes
     through the model once; where the data's returns are the targets, none does.
     """
-    config = learner.config
+    config = context.config
     utterance_gamma = config.gamma if config.utterance_gamma == "gamma" else 1.0
     if config.targets == "monte_carlo":
-        zeros = [torch.zeros(len(part.actions())) for part in parts]
-        seen = list(zip(zeros, zeros, strict=True))
+        zeros = [torch.zeros(len(rows.actions())) for rows in batches]
+        states = list(zip(zeros, zeros, strict=True))
     else:
-        seen = [see(part, learner) for part in parts]
-    values = gather_actions(episodes, parts, [values_N for values_N, _ in seen])
+        states = [target_values(rows, context) for rows in batches]
+    values = gather_actions(episodes, batches, [values_N for values_N, _ in states])
     targets: list[Tensor] = []
     known: list[Tensor] = []
     sums = torch.zeros(len(SUMS))
     for episode, values_N in zip(episodes, values, strict=True):
-        way = transitions(episode, WORLD_UNITS, gamma=config.gamma, utterance_gamma=utterance_gamma)
-        is_known_N = way.is_known_N
+        moves = transitions(
+            episode, WORLD_UNITS, gamma=config.gamma, utterance_gamma=utterance_gamma
+        )
+        is_known_N = moves.is_known_N
         if not known_actions(episode, config):
             is_known_N = torch.zeros_like(is_known_N)
             targets_N = torch.zeros_like(values_N)
         elif config.targets == "monte_carlo":
             targets_N = monte_carlo_targets(
-                rewards_N=way.rewards_N,
-                discounts_N=way.discounts_N,
+                rewards_N=moves.rewards_N,
+                discounts_N=moves.discounts_N,
                 last_value=episode.bootstrap_value,
             )
         else:
             found_N = td_targets(
-                rewards_N=way.rewards_N[is_known_N],
-                discounts_N=way.discounts_N[is_known_N],
+                rewards_N=moves.rewards_N[is_known_N],
+                discounts_N=moves.discounts_N[is_known_N],
                 next_values_N=next_values(episode, values_N, WORLD_UNITS)[is_known_N],
             )
             targets_N = torch.zeros_like(values_N).masked_scatter(is_known_N, found_N)
@@ -217,31 +236,31 @@ def judge(
         known.append(is_known_N)
         counts = (float(targets_N.sum()), float(is_known_N.sum()), float(values_N[0]))
         sums += torch.tensor([*counts, sum(episode.rewards), 1.0])
-    rows = zip(
-        parts,
-        scatter_actions(episodes, parts, targets),
-        (slow_N for _, slow_N in seen),
-        scatter_actions(episodes, parts, known),
+    columns = zip(
+        batches,
+        scatter_actions(episodes, batches, targets),
+        (slow_N for _, slow_N in states),
+        scatter_actions(episodes, batches, known),
         strict=True,
     )
-    device = learner.models.behavior.device
-    judged = [
-        Judged(part, *(one.to(device) for one in numbers))
-        for part, *numbers in rows
+    device = context.models.policy.device
+    found = [
+        TargetBatch(rows, *(one.to(device) for one in numbers))
+        for rows, *numbers in columns
         if numbers[-1].any()
     ]
-    return judged, sums
+    return found, sums
 
 
-def see(part: Part, learner: Learner) -> tuple[Tensor, Tensor]:
-    """What a part's states are worth, and the slow Q of the data's actions in them; [N] each."""
-    assert learner.models.values is not None
-    heads, hidden_NH = learner.models.values.value_head, _hidden(part, learner)
+def target_values(rows: RowBatch, context: ILQLContext) -> tuple[Tensor, Tensor]:
+    """V of the states, and the target network's Q of the data's actions in them; [N] each."""
+    assert context.models.values is not None
+    heads, hidden_NH = context.models.values.value_head, _hidden(rows, context)
     slow_NV = heads.slow(hidden_NH)
-    slow_N = slow_NV.gather(1, part.actions()[:, None]).squeeze(1)
-    if learner.config.targets == "expectile":
+    slow_N = slow_NV.gather(1, rows.actions()[:, None]).squeeze(1)
+    if context.config.targets == "expectile":
         return heads(hidden_NH).values_N, slow_N
-    never = list(learner.models.behavior.encoder.placeholder_ids)
+    never = list(context.models.policy.encoder.placeholder_ids)
     slow_NV[:, never] = -torch.inf
     return slow_NV.amax(1), slow_N
 

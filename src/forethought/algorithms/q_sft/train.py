@@ -1,8 +1,7 @@
 """Q-SFT: offline Q-learning whose values are probabilities of tokens (Hong et al. 2024).
 
-First π_φ imitates the data; then p_θ learns, by a weighted cross-entropy, to give each token
-the probability π_φ(a|s) Q(s, a). Equation numbers are the paper's; what a token is worth is
-told by `q_sft_targets.py`.
+First π_φ clones the data's behavior; then p_θ learns, by a weighted cross-entropy, to give each
+token the probability π_φ(a|s) Q(s, a). Equation numbers are the paper's; targets: `targets.py`.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,12 +12,16 @@ import torch
 from torch import Tensor
 
 from forethought.algorithms.q_sft.config import QSFTConfig
-from forethought.algorithms.q_sft.models import Learner, Phase, start_learner
-from forethought.algorithms.q_sft.residual import raise_dummy
-from forethought.algorithms.q_sft.targets import Judged, judge, read_returns
+from forethought.algorithms.q_sft.context import Phase, QSFTContext, start_context
+from forethought.algorithms.q_sft.targets import (
+    TargetBatch,
+    compute_monte_carlo_targets,
+    compute_targets,
+    init_residual_token,
+)
 from forethought.losses.q_sft import likelihood_loss
 from forethought.offline.episodes import Episode, lay_out
-from forethought.training.behavior_cloning import imitate
+from forethought.training.behavior_cloning import cloning_loss
 from forethought.training.optim import Updater
 from forethought.training.phases import Phases, Stage, run_phases, stages_of
 from forethought.training.run import Existing, open_run
@@ -32,10 +35,10 @@ def train_q_sft(config: QSFTConfig, *, existing: Existing = "refuse") -> Path:
         ForethoughtError: whatever a person can mend: settings, model, data, disk.
     """
     with open_run(config, existing) as run:
-        learner = start_learner(config, run)
-        models, episodes = learner.models, learner.data.episodes
-        begins = partial(begin, learner=learner)
-        phases = Phases("q-sft", models, begins, partial(update, learner=learner))
+        context = start_context(config, run)
+        models, episodes = context.models, context.data.episodes
+        begins = partial(begin, context=context)
+        phases = Phases("q-sft", models, begins, partial(update, context=context))
         run_phases(phases, plan_stages(config, len(episodes)), episodes, config, run)
         return run.folder.path
 
@@ -50,69 +53,69 @@ def plan_stages(config: QSFTConfig, episodes: int) -> list[Stage[Phase]]:
     return stages_of(passes, episodes=episodes, batch_size=config.batch_size)
 
 
-def begin(phase: Phase, learner: Learner) -> None:
+def begin(phase: Phase, context: QSFTContext) -> None:
     """Makes ready what a phase works with."""
-    models, dummy = learner.models, learner.data.dummy
+    models, dummy = context.models, context.data.dummy
     is_new = models.likelihood is None
     models.begin(phase)
     if is_new and phase != "behavior" and dummy is not None:
-        raise_dummy(learner, dummy)
-        models.follow(1.0)
+        init_residual_token(context, dummy)
+        models.update_target_network(1.0)
 
 
 def update(
-    batch: Sequence[Episode], phase: Phase, updater: Updater, learner: Learner
+    batch: Sequence[Episode], phase: Phase, updater: Updater, context: QSFTContext
 ) -> list[Metric]:
     """One optimizer step on a global batch; this process does its share of the episodes."""
-    models, _, config, run = learner
+    models, _, config, run = context
     mine = batch[run.process :: run.processes]
     policy = models.behavior
-    parts = lay_out(mine, policy.encoder, policy.device, config.compute.micro_batch_tokens)
+    batches = lay_out(mine, policy.encoder, policy.device, config.compute.micro_batch_tokens)
     losses: list[Callable[[], Tensor]] = []
     totals: dict[str, Tensor] = {}
     measures: list[Metric] = []
     if phase != "behavior":
         valued = totals["likelihood_loss"] = torch.zeros(())
-        look_up = read_returns if phase == "returns" else judge
-        judged, measures = look_up(mine, parts, learner)
+        compute = compute_monte_carlo_targets if phase == "returns" else compute_targets
+        found, measures = compute(mine, batches, context)
         known = sum(e.known_returns if phase == "returns" else e.known_actions for e in batch)
-        losses += [partial(learn_values, one, known, learner, valued) for one in judged]
+        losses += [partial(value_loss, one, known, context, valued) for one in found]
     if phase == "behavior" or config.phases == "joint":
-        imitated = totals["loss"] = torch.zeros(())
+        cloned = totals["loss"] = torch.zeros(())
         actions = sum(episode.actions for episode in batch)
         losses += [
-            partial(imitate, part.tokens, part.is_action_BT, actions, policy, run, imitated)
-            for part in parts
+            partial(cloning_loss, rows.tokens, rows.is_action_BT, actions, policy, run, cloned)
+            for rows in batches
         ]
     norm = updater.step(losses)
     policy.weights_changed()
     if phase != "behavior":
-        models.follow(config.polyak_tau)
+        models.update_target_network(config.polyak_tau)
     sums = run.sum(torch.stack(list(totals.values()))).tolist()
     means = [Metric(name, total) for name, total in zip(totals, sums, strict=True)]
     return [*means, Metric("gradient_norm", norm), *measures]
 
 
-def learn_values(judged: Judged, known: int, learner: Learner, total: Tensor) -> Tensor:
-    """This part's share of Eq. 3: weighted cross-entropy of p_θ."""
-    part, targets_N, is_known_N, choices_NV = judged
-    assert learner.models.likelihood is not None
-    module = learner.models.likelihood.module
+def value_loss(batch: TargetBatch, known: int, context: QSFTContext, total: Tensor) -> Tensor:
+    """This micro-batch's share of Eq. 3: weighted cross-entropy of p_θ."""
+    rows, targets_N, is_known_N, choices_NV = batch
+    assert context.models.likelihood is not None
+    module = context.models.likelihood.module
     module.without_dropout()
     known_N = is_known_N.nonzero()[:, 0]
 
     def weigh(logits_nV: Tensor, known_n: Tensor) -> tuple[Tensor]:
         result = likelihood_loss(
             logprobs_NV=torch.log_softmax(logits_nV, dim=-1),
-            actions_N=part.actions()[known_n],
+            actions_N=rows.actions()[known_n],
             targets_N=targets_N[known_n],
             choices_NV=choices_NV[known_n],
-            dummy=learner.data.dummy,
+            dummy=context.data.dummy,
         )
         return (result.loss[None] * len(known_n),)
 
-    with learner.run.autocast():
-        hidden_NH = module.action_hidden(part.tokens, part.is_action_BT)
+    with context.run.autocast():
+        hidden_NH = module.action_hidden(rows.tokens, rows.is_action_BT)
         (sums,) = module.in_chunks(weigh, hidden_NH[known_N], known_N)
     share = sums.sum() / known
     total += share.detach().cpu()

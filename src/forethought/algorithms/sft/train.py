@@ -10,12 +10,11 @@ from forethought.configs.parts import require
 from forethought.errors import ConfigError
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.batching import Example
-from forethought.offline.conversation import to_rows
-from forethought.offline.examples import to_example
-from forethought.offline.shuffling import shuffled_batch
+from forethought.offline.dataset import shuffled_batch
+from forethought.offline.rows import to_example, to_rows
 from forethought.offline.stored_data import require_own
 from forethought.rollouts.world import World
-from forethought.training.behavior_cloning import learn_to_imitate
+from forethought.training.behavior_cloning import clone_behavior
 from forethought.training.run import Existing, Run, open_run
 from forethought.training.start import corrected_steps, demonstrated_steps, start
 from forethought.types import Metric
@@ -53,7 +52,7 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
                 number=updater.steps,
             )
             batch = [rows[index] for index in chosen]
-            measures = learn_to_imitate(
+            measures = clone_behavior(
                 batch,
                 policy,
                 updater,
