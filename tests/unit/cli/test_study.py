@@ -144,7 +144,7 @@ def test_a_failed_cell_is_told_at_the_end(type_: Type, monkeypatch: pytest.Monke
     def diverges(*_: object, **__: object) -> None:
         raise DivergenceError("the weights are no numbers any more")
 
-    monkeypatch.setattr(sft, "learn_to_imitate", diverges)
+    monkeypatch.setattr(sft, "clone_behavior", diverges)
     outcome = type_("study study.yaml")
     assert outcome.code == 1
     assert "1 failed" in outcome.out
