@@ -88,7 +88,6 @@ def _run(plan: Plan, results: Path, only: Sequence[str]) -> list[Outcome]:
     # All of it now, or the first cell's time would hold what it takes to load.
     for each in {algorithm_of(cell.config) for cell in plan.cells(only)}:
         load(each.train)
-    from forethought.cli.plan import check
     from forethought.studies.results import write_results
     from forethought.studies.running import Work, run_cells
 
@@ -96,7 +95,7 @@ def _run(plan: Plan, results: Path, only: Sequence[str]) -> list[Outcome]:
         """As `forethought train` does."""
         _forget_last_cell()
         if existing == "refuse":
-            check(config)
+            algorithm_of(config).check_run(config)
             _require_different(config, plan)
         return algorithm_of(config).train_run(config, existing=existing)
 

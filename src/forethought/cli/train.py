@@ -10,7 +10,7 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple
 
 import tyro
 
-from forethought.algorithms.registry import Algorithm, Preset, algorithm, preset
+from forethought.algorithms.registry import Algorithm, Preset, algorithm, algorithm_of, preset
 from forethought.cli.flags import Switch, value_of
 from forethought.cli.interrupts import continued_by
 from forethought.configs.contract import AnyConfig
@@ -157,9 +157,7 @@ def _session(algorithm: str, config: AnyConfig, existing: Existing) -> Generator
         require_known(config.environment)  # At once; the libraries below take seconds to load.
         load_quietly(threads=config.compute.threads)
         if existing != "resume":
-            from forethought.cli.plan import check
-
-            check(config)
+            algorithm_of(config).check_run(config)
         before = _newest_checkpoint(config) if existing == "resume" else None
         yield
     if is_first_process():
@@ -186,9 +184,7 @@ def _way_on(algorithm: str, config: AnyConfig) -> str | None:
 
 
 def _print_plan(config: AnyConfig) -> None:
-    from forethought.cli.plan import make_plan
-
-    plan = make_plan(config)
+    plan = algorithm_of(config).plan_run(config)
     print(dump_config(config), end="")
     for line in plan:
         print(f"# {line}")

@@ -9,7 +9,6 @@ import torch
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
-from forethought.algorithms.sft.config import SFTConfig
 from forethought.configs.contract import LanguageConfig
 from forethought.configs.parts import LoraConfig
 from forethought.generation.huggingface import HuggingFacePolicy, load_value_head
@@ -24,15 +23,13 @@ from forethought.models.tiny import (
     wrap_tokenizer,
 )
 from forethought.offline.stored_data import require_learnable
-from forethought.rollouts.action_noise import SlippingExpert
-from forethought.rollouts.dagger import corrected
 from forethought.rollouts.scripted import Answer, expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.world import World, open_world
 from forethought.runs.sources import MODEL_DIR, model_source
 from forethought.training.run import Run
-from forethought.types import Step, Trajectory
+from forethought.types import Trajectory
 
 TOKENIZER_EPISODES = 300
 """Expert episodes on whose text the tiny model's tokenizer is trained."""
@@ -89,32 +86,7 @@ def start(config: LanguageConfig, run: Run, *, slots: int, critic: bool) -> Star
 def demonstrations(world: World, config: LanguageConfig) -> Iterable[Trajectory]:
     """The expert's episodes, without end."""
     world.require_expert()
-    return _played(world, config, expert_answer(config.prompt.format))
-
-
-def demonstrated_steps(world: World, config: SFTConfig) -> Iterator[tuple[Step, bool]]:
-    """The expert's steps, without end, and whether to learn from them: not where it slips."""
-    world.require_expert()
-    expert = SlippingExpert(config.action_noise, config.prompt.format, seed=config.seed)
-    for trajectory in _played(world, config, expert):
-        slips = expert.end_episode()
-        yield from zip(trajectory.steps, (not slip for slip in slips), strict=False)
-
-
-def corrected_steps(world: World, config: SFTConfig, played: Path) -> Iterator[Step]:
-    """The expert's answers in the states of stored episodes.
-
-    Raises:
-        ConfigError: they were not played in this world.
-        StorageError: nothing is stored there, or it is damaged.
-    """
-    world.require_expert()
-    environment, answer = world.factory(), expert_answer(config.prompt.format)
-    try:
-        for trajectory in read_shards(played):
-            yield from corrected(trajectory, environment, world.prompter, answer)
-    finally:
-        environment.close()
+    return expert_episodes(world, config, expert_answer(config.prompt.format))
 
 
 def texts_of(world: World, config: LanguageConfig) -> list[str]:
@@ -146,7 +118,8 @@ def tokenizer_of(world: World, config: LanguageConfig, run: Run) -> PreTrainedTo
     return wrap_tokenizer(Tokenizer.from_str(text))
 
 
-def _played(world: World, config: LanguageConfig, answer: Answer) -> Iterator[Trajectory]:
+def expert_episodes(world: World, config: LanguageConfig, answer: Answer) -> Iterator[Trajectory]:
+    """Episodes on the seeds of demonstrations, without end."""
     seeds = (episode_seed(Split.DEMONSTRATION, config.seed, index) for index in range(2**31))
     return play(world.id, world.factory(), world.prompter, answer, seeds)
 

@@ -16,7 +16,7 @@ from tests.unit.cli.terminal import Type
 SFT = """\
 algorithm: sft
 environment: {id: Bandit}
-demonstrations: 64
+expert_steps: 64
 batch_size: 16
 checkpoint_every: 2
 compute: {threads: 1}

@@ -117,10 +117,10 @@ def test_a_dry_run_counts_the_pictures_that_stay_in_memory(type_: Type) -> None:
     and wait packed; the 1,024 of an iteration are as they were drawn."""
     words = "--environment.id NumberLine --environment.image-size 300"
     sft = type_(f"train sft {words} --expert-steps 50000 --dry-run")
-    packed = re.findall(r", pictures (0\.\d\d) GiB\n", sft.out)
+    packed = re.findall(r", images (0\.\d\d) GiB\n", sft.out)
     assert [0.05 < float(size) < 0.5 for size in packed] == [True]
     online = f"train ppo --model tiny {words} --rollout.steps-per-iteration 1024 --dry-run"
-    assert ", pictures 0.26 GiB\n" in type_(online).out
+    assert ", images 0.26 GiB\n" in type_(online).out
 
 
 def test_a_model_made_from_nothing_is_as_large_as_its_name_says(

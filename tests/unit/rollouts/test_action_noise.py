@@ -6,6 +6,7 @@ from itertools import islice
 import pytest
 
 from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.sft.steps import demonstrated_steps
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import ExpertAction
 from forethought.errors import ConfigError
@@ -13,7 +14,6 @@ from forethought.prompts.plain import PlainPrompter
 from forethought.rollouts.action_noise import SlippingExpert
 from forethought.rollouts.scripted import play
 from forethought.rollouts.world import open_world
-from forethought.training.start import demonstrated_steps
 from tests.unit.training.stairs import Stairs
 
 STAIRS = EnvironmentConfig("tests.unit.training.stairs:Stairs")

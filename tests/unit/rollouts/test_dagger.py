@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.sft.steps import corrected_steps
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError
 from forethought.prompts.answers import write_answer
@@ -15,7 +16,6 @@ from forethought.rollouts.dagger import corrected
 from forethought.rollouts.scripted import expert_answer, play, random_answer
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.world import open_world
-from forethought.training.start import corrected_steps
 from forethought.types import Trajectory
 from tests.unit.training.stairs import Stairs
 

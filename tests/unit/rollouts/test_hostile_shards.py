@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from forethought.algorithms.sft.config import SFTConfig
-from forethought.algorithms.sft.stored_steps import stored_steps
+from forethought.algorithms.sft.steps import stored_steps
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.data.description import describe
 from forethought.data.validation import validate

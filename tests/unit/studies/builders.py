@@ -15,7 +15,7 @@ from forethought.studies.cells import Plan, plan_study
 from forethought.studies.config import load_study
 from forethought.studies.running import Work
 
-SFT = "algorithm: sft\ndemonstrations: 320\nenvironment: {id: Bandit}\n"
+SFT = "algorithm: sft\nexpert_steps: 320\nenvironment: {id: Bandit}\n"
 PPO = "algorithm: ppo\nmodel: runs/elsewhere\ntotal_steps: 1024\nenvironment: {id: Bandit}\n"
 STUDY = """\
 study_version: 1

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from forethought.algorithms.archer.config import ArcherConfig
+from forethought.algorithms.archer.plan import plan_archer
 from forethought.algorithms.archer.train import (
     CRITIC,
     LOSSES,
@@ -21,7 +22,6 @@ from forethought.algorithms.archer.train import (
     train_archer,
 )
 from forethought.algorithms.archer.utterances import mark_answers
-from forethought.cli.plan import make_plan
 from forethought.configs.file import dump_config, load_any_config
 from forethought.configs.parts import PromptConfig
 from forethought.errors import ConfigError
@@ -254,7 +254,7 @@ def test_what_was_cut(config: ArcherConfig, crossing: World, tmp_path: Path) -> 
 
 
 def test_the_plan(config: ArcherConfig) -> None:
-    plan = "\n".join(make_plan(config))
+    plan = "\n".join(plan_archer(config))
     assert "2 of behavior, then 2 of critic, then 2 of actor; of 8 episodes each" in plan
     assert "critic" in plan.splitlines()[-2]
 

@@ -9,13 +9,13 @@ import torch
 from safetensors.torch import load_file
 
 from forethought.algorithms.ilql.config import ILQLConfig
+from forethought.algorithms.ilql.plan import plan_ilql
 from forethought.algorithms.ilql.train import (
     ILQLContext,
     compute_targets,
     known_actions,
     train_ilql,
 )
-from forethought.cli.plan import make_plan
 from forethought.configs.acting import ValueActingConfig
 from forethought.configs.file import dump_config, load_any_config
 from forethought.configs.parts import PromptConfig
@@ -183,7 +183,7 @@ def test_what_was_cut(config: ILQLConfig, crossing: World, tmp_path: Path) -> No
 
 
 def test_the_plan(config: ILQLConfig) -> None:
-    plan = "\n".join(make_plan(config))
+    plan = "\n".join(plan_ilql(config))
     assert "4 of behavior, then 4 of values; of 8 episodes each" in plan
     assert "heads" in plan
 

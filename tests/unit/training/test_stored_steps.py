@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from forethought.algorithms.sft.config import SFTConfig
-from forethought.algorithms.sft.stored_steps import stored_steps
+from forethought.algorithms.sft.steps import stored_steps
 from forethought.algorithms.sft.train import train_sft
 from forethought.configs.parts import (
     ComputeConfig,

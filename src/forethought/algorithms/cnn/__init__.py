@@ -20,4 +20,6 @@ ALGORITHM = Algorithm(
     description=DESCRIPTION.strip(),
     config="forethought.algorithms.cnn.config:CNNConfig",
     train="forethought.algorithms.cnn.train:train_cnn",
+    plan="forethought.algorithms.cnn.plan:plan_cnn",
+    check="forethought.algorithms.cnn.plan:check_cnn",
 )

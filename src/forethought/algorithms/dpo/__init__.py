@@ -21,5 +21,7 @@ ALGORITHM = Algorithm(
     description=DESCRIPTION.strip(),
     config="forethought.algorithms.dpo.config:DPOConfig",
     train="forethought.algorithms.dpo.train:train_dpo",
+    plan="forethought.algorithms.dpo.plan:plan_dpo",
+    check="forethought.training.plan:check_language",
     needs_model=True,
 )

@@ -23,6 +23,8 @@ ALGORITHM = Algorithm(
     description=DESCRIPTION.strip(),
     config="forethought.algorithms.ilql.config:ILQLConfig",
     train="forethought.algorithms.ilql.train:train_ilql",
+    plan="forethought.algorithms.ilql.plan:plan_ilql",
+    check="forethought.training.plan:check_language",
     is_offline=True,
     presets=(
         Preset(

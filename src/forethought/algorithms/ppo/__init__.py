@@ -19,6 +19,8 @@ ALGORITHM = Algorithm(
     description=DESCRIPTION.strip(),
     config="forethought.algorithms.ppo.config:PPOConfig",
     train="forethought.algorithms.ppo.train:train_ppo",
+    plan="forethought.algorithms.ppo.plan:plan_ppo",
+    check="forethought.training.plan:check_language",
     needs_model=True,
     presets=(
         Preset(

@@ -5,7 +5,7 @@ from pathlib import Path
 from time import perf_counter
 
 from forethought.algorithms.sft.config import SFTConfig
-from forethought.algorithms.sft.stored_steps import stored_steps
+from forethought.algorithms.sft.steps import corrected_steps, demonstrated_steps, stored_steps
 from forethought.configs.parts import require
 from forethought.errors import ConfigError
 from forethought.generation.huggingface import HuggingFacePolicy
@@ -16,7 +16,7 @@ from forethought.offline.stored_data import require_own
 from forethought.rollouts.world import World
 from forethought.training.behavior_cloning import clone_behavior
 from forethought.training.run import Existing, Run, open_run
-from forethought.training.start import corrected_steps, demonstrated_steps, start
+from forethought.training.start import start
 from forethought.types import Metric
 
 

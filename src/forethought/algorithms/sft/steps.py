@@ -1,4 +1,5 @@
-"""Stored steps as imitation takes them: all, those of the best episodes, or by level."""
+"""The steps that SFT learns from: stored ones, all, of the best episodes or by return bin; the
+expert's own; and the expert's in the states of others."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,9 +10,14 @@ from forethought.algorithms.sft.config import SFTConfig
 from forethought.errors import ConfigError
 from forethought.offline.dataset import stored, stored_earned
 from forethought.prompts.wanted import tell_levels
+from forethought.rollouts.action_noise import SlippingExpert
+from forethought.rollouts.dagger import corrected
+from forethought.rollouts.scripted import expert_answer
 from forethought.rollouts.store import read_shards
+from forethought.rollouts.world import World
 from forethought.targets.levels import best_episodes, return_bins
 from forethought.targets.reward_map import returns_to_go
+from forethought.training.start import expert_episodes
 from forethought.types import Step, Trajectory
 
 
@@ -47,3 +53,28 @@ def _asked(trajectory: Trajectory, told: tuple[int, ...], levels: int) -> Iterat
     for number, step in enumerate(trajectory.steps, start=1):
         messages = tell_levels(step.prompt.messages, told[:number], levels)
         yield replace(step, prompt=replace(step.prompt, messages=messages))
+
+
+def demonstrated_steps(world: World, config: SFTConfig) -> Iterator[tuple[Step, bool]]:
+    """The expert's steps, without end, and whether to learn from them: not where it slips."""
+    world.require_expert()
+    expert = SlippingExpert(config.action_noise, config.prompt.format, seed=config.seed)
+    for trajectory in expert_episodes(world, config, expert):
+        slips = expert.end_episode()
+        yield from zip(trajectory.steps, (not slip for slip in slips), strict=False)
+
+
+def corrected_steps(world: World, config: SFTConfig, played: Path) -> Iterator[Step]:
+    """The expert's answers in the states of stored episodes.
+
+    Raises:
+        ConfigError: they were not played in this world.
+        StorageError: nothing is stored there, or it is damaged.
+    """
+    world.require_expert()
+    environment, answer = world.factory(), expert_answer(config.prompt.format)
+    try:
+        for trajectory in read_shards(played):
+            yield from corrected(trajectory, environment, world.prompter, answer)
+    finally:
+        environment.close()

@@ -1,0 +1,266 @@
+"""What a run will do and need, before it does it (`--dry-run`): what the algorithms' plans share.
+
+`algorithms/NAME/plan.py` says what the algorithm does and which memory it needs beside that of
+the model that it trains.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from forethought.configs.contract import LanguageConfig, OfflineConfig, RolloutLanguageConfig
+from forethought.errors import ConfigError, PolicyError
+from forethought.models.encoding import Encoder
+from forethought.models.loading import LoadedModel, load_outline
+from forethought.models.lora import add_lora
+from forethought.models.projection import LARGEST
+from forethought.models.tiny import IMAGE_SIZE, SIZES, make_tiny
+from forethought.offline.dataset import stored, stored_earned
+from forethought.offline.stored_data import require_learnable, unlike
+from forethought.rollouts.pictures import PictureEncoder
+from forethought.rollouts.scripted import play, random_answer
+from forethought.rollouts.world import World, open_world
+from forethought.runs.sources import model_source
+from forethought.training.phases import Stage
+from forethought.training.start import texts_of
+from forethought.types import Step, Trajectory
+
+SAMPLE_STEPS = 64
+"""Steps from which the length of prompts and responses is estimated."""
+
+_GIB = 2**30
+
+
+class Lengths(NamedTuple):
+    """Of one step, on average."""
+
+    prompt: float
+    """Tokens."""
+    answer: float
+    """Tokens."""
+    pictures: float
+    """Bytes."""
+    packed: float
+    """Bytes of the pictures as `offline/packing.py` keeps them."""
+
+    @property
+    def tokens(self) -> float:
+        """Of prompt and answer."""
+        return self.prompt + self.answer
+
+
+class ModelSize(NamedTuple):
+    """What decides the memory of a model."""
+
+    parameters: int
+    trained: int
+    layers: int
+    hidden: int
+    intermediate: int
+    vocabulary: int
+    cache_width: int
+    """Numbers per token and layer in the cache of keys and values."""
+
+
+class Outline(NamedTuple):
+    """What a run will have, its weights left out."""
+
+    world: World
+    encoder: Encoder
+    model: ModelSize
+
+
+def open_outline(config: LanguageConfig) -> Outline:
+    """Environment and model as training would open them.
+
+    Raises:
+        ForethoughtError: an environment, model or data set that is not there: as training would.
+    """
+    world, loaded = _open(config)
+    if loaded is None:
+        size = SIZES[config.model]
+        loaded = _adapted(make_tiny(texts_of(world, config), seed=config.seed, size=size), config)
+    return Outline(world, Encoder(loaded.model, loaded.processor), _measure(loaded))
+
+
+def check_language(config: LanguageConfig) -> World:
+    """Refuses what can be refused before a run folder is touched.
+
+    Returns:
+        The environment, in which nothing has been played.
+
+    Raises:
+        ForethoughtError: an environment, option, model, part of a model or data set that is not
+            there, or a model that cannot read what the environment shows.
+    """
+    world, loaded = _open(config)
+    if loaded is not None:
+        messages = world.prompter.messages(world.first_observation(0))
+        try:
+            Encoder(loaded.model, loaded.processor).encode(messages)
+        except PolicyError as error:
+            raise type(error)(f"{world.id}, first observation: {error}") from error
+    return world
+
+
+def plan_lines(
+    config: LanguageConfig,
+    model: ModelSize,
+    lengths: Lengths,
+    work: Sequence[str],
+    more_memory: Mapping[str, float],
+) -> list[str]:
+    """The whole plan.
+
+    Args:
+        lengths: of the steps that are learned from.
+        work: what the algorithm will do, one line each.
+        more_memory: bytes of what it keeps beside the model that is trained, by name.
+    """
+    size = f"model       {model.parameters:,} parameters, of which {model.trained:,} are trained"
+    return ["plan", *work, size, *_memory(config, model, lengths, more_memory)]
+
+
+def offline_work(
+    config: OfflineConfig, stages: Callable[[int], Sequence[Stage[Any]]], encoder: Encoder
+) -> tuple[list[str], Lengths, int]:
+    """Lines of the plan of an algorithm that learns in phases, the lengths of a step, and how
+    many steps there are.
+
+    Args:
+        stages: from the number of episodes.
+
+    Raises:
+        ForethoughtError: data that are not there or hold nothing to learn from.
+    """
+    path = Path(config.data)
+    steps = [len(earned.rewards) for earned in stored_earned(path)]
+    if not steps:
+        raise ConfigError(f"data: {path} holds no episode with a step")
+    phases = ", then ".join(f"{stage.updates:,} of {stage.phase}" for stage in stages(len(steps)))
+    work = [
+        f"episodes    {len(steps):,}, of {sum(steps) / len(steps):.1f} steps on average",
+        f"updates     {phases}; of {config.batch_size} episodes each",
+    ]
+    return work, lengths_of(first_steps(stored(path)), encoder), sum(steps)
+
+
+def head_memory(model: ModelSize) -> float:
+    """Bytes of two Q heads with a target network each; of what learns, gradient and Adam's
+    moments, too."""
+    return 4 * 2 * model.hidden * (model.hidden + model.vocabulary) * (2 * 4 + 2)
+
+
+def rollout_memory(
+    config: RolloutLanguageConfig, model: ModelSize, lengths: Lengths
+) -> dict[str, float]:
+    """Bytes of what a run that plays keeps beside its model: the cache of generation."""
+    numbers = config.rollout.num_envs * lengths.tokens * model.layers * model.cache_width
+    return {"cache of generation": 4 * numbers}
+
+
+def image_memory(bytes_per_step: float, steps: int) -> dict[str, float]:
+    """Bytes of the images of the steps that are learned from, where there are any."""
+    return {"images": steps * bytes_per_step} if bytes_per_step else {}
+
+
+def first_steps(trajectories: Iterable[Trajectory]) -> list[Step]:
+    """So many that lengths can be estimated from them."""
+    return list(islice(chain.from_iterable(t.steps for t in trajectories), SAMPLE_STEPS))
+
+
+def random_steps(world: World) -> list[Step]:
+    """The same, of episodes that the random policy plays."""
+    environment = world.factory()
+    try:
+        return first_steps(
+            play(world.id, environment, world.prompter, random_answer(0), range(2**31))
+        )
+    finally:
+        environment.close()
+
+
+def lengths_of(steps: Sequence[Step], encoder: Encoder) -> Lengths:
+    """The mean over some steps."""
+    prompts = [len(encoder.encode(step.prompt.messages).token_ids) for step in steps]
+    answers = [len(encoder.tokenize_answer(step.completion.text)) for step in steps]
+    images = [image for step in steps for image in step.prompt.images]
+    pictures, packed = sum(image.nbytes for image in images), map(PictureEncoder(), images)
+    totals = (sum(prompts), sum(answers), pictures, sum(map(len, packed)))
+    return Lengths(*(total / len(steps) for total in totals))
+
+
+def _open(config: LanguageConfig) -> tuple[World, LoadedModel | None]:
+    """World and model as training would open them, the weights left out; no model where it
+    is made from nothing. Data that training would refuse are refused."""
+    loaded = None if config.model in SIZES else load_outline(model_source(config.model))
+    size = IMAGE_SIZE if loaded is None else loaded.preferred_image_size
+    world = open_world(config.environment, config.prompt, default_image_size=size)
+    require_learnable(config, world)
+    if (note := unlike(config, world)) is not None:
+        print(f"note: {note}", file=sys.stderr)
+    return world, None if loaded is None else _adapted(loaded, config)
+
+
+def _adapted(loaded: LoadedModel, config: LanguageConfig) -> LoadedModel:
+    if not config.lora.components or loaded.adapter is not None:
+        return loaded
+    with torch.device("meta"):
+        return loaded._replace(adapter=add_lora(loaded.model, config.lora, seed=config.seed))
+
+
+def _measure(loaded: LoadedModel) -> ModelSize:
+    text: Any = loaded.model.config.get_text_config()
+    heads = text.num_attention_heads
+    head_width = getattr(text, "head_dim", None) or text.hidden_size // heads
+    sizes = [(p.numel(), p.requires_grad) for p in loaded.model.parameters()]
+    return ModelSize(
+        parameters=sum(size for size, _ in sizes),
+        trained=sum(size for size, is_trained in sizes if is_trained),
+        layers=text.num_hidden_layers,
+        hidden=text.hidden_size,
+        intermediate=getattr(text, "intermediate_size", None) or 4 * text.hidden_size,
+        vocabulary=text.vocab_size,
+        cache_width=2 * (getattr(text, "num_key_value_heads", None) or heads) * head_width,
+    )
+
+
+def _memory(
+    config: LanguageConfig, model: ModelSize, lengths: Lengths, more: Mapping[str, float]
+) -> list[str]:
+    """Bytes, roughly. What a layer keeps for its backward pass is about ten numbers per unit
+    of its width and three per unit of its perceptron; the vocabulary's logits, their
+    log-probabilities and gradients are three more per word, for answer tokens alone and no more
+    of them than a chunk has."""
+    bf16 = config.compute.precision == "bf16"
+    frozen_size = 2 if bf16 and config.lora.components else 4
+    weights = 4 * model.trained + frozen_size * (model.parameters - model.trained)
+    batch_tokens = config.batch_size * lengths.tokens
+    tokens = min(config.compute.micro_batch_tokens, batch_tokens)
+    layer = 10 * model.hidden + 3 * model.intermediate
+    kept = model.layers * layer
+    if config.compute.gradient_checkpointing:
+        kept = layer + model.layers * model.hidden
+    logits = min(tokens * lengths.answer / lengths.tokens * model.vocabulary, LARGEST)
+    activations = tokens * kept * (2 if bf16 else 4) + 3 * 4 * logits
+    parts = {
+        "weights": weights,
+        "gradients": 4 * model.trained,
+        "Adam": 8 * model.trained,
+        "activations": activations,
+        **more,
+    }
+    total = sum(parts.values())
+    shares = ", ".join(f"{name} {_size(value)}" for name, value in parts.items())
+    return [
+        f"memory      about {_size(total)}, an estimate: {shares}",
+        "            (the libraries take about 0.5 GiB more)",
+    ]
+
+
+def _size(count: float) -> str:
+    return f"{count / _GIB:.2f} GiB" if count >= _GIB / 100 else f"{count / 2**20:.1f} MiB"
