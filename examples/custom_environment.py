@@ -1,7 +1,6 @@
-"""A world of your own: one class, and every command of Forethought works on it.
+"""An environment of your own: one class, and every command of Forethought works on it.
 
 For example:
-
     python examples/custom_environment.py
     forethought play  examples.custom_environment:Thermostat
     forethought train sft --environment.id examples.custom_environment:Thermostat
@@ -44,9 +43,8 @@ class Thermostat:
 
     def expert(self) -> ExpertAction:
         action = "stop" if self.degrees == 20 else "heat" if self.degrees < 20 else "cool"
-        return ExpertAction(
-            action, (("thoughts", json.dumps(f"it is {self.degrees}, so I {action}")),)
-        )
+        thought = json.dumps(f"it is {self.degrees}, so I {action}")
+        return ExpertAction(action, (("thoughts", thought),))
 
     def success(self) -> bool:
         return self.over and self.degrees == 20

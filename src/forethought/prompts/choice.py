@@ -41,10 +41,10 @@ def find_summary(name: str, environment: Environment) -> Summarize:
     """
     has_one = isinstance(environment, WithSummary)
     expected = f"none or window for {name}, which sums up no episode"
-    require(has_one, "prompt.history", "memory", expected)
+    require(has_one, "prompt.history", "summary", expected)
     summarize = environment.summarize if isinstance(environment, WithSummary) else None
     # Where nothing is said, the summary of it would say that nothing is held.
     expected = "none or window where only images are shown, which leave no text to sum up"
-    require(summarize is not None, "prompt.history", "memory", expected)
+    require(summarize is not None, "prompt.history", "summary", expected)
     assert summarize is not None
     return summarize

@@ -17,7 +17,7 @@ class HistoryPrompter:
     """A world's prompter, told of the past.
 
     - `window`: the texts and actions of the last steps stand above the prompt's last message.
-    - `memory`: the world's summary takes the place of the observation, before it is worded.
+    - `summary`: the world's summary takes the place of the observation, before it is worded.
     """
 
     inner: Prompter
@@ -27,7 +27,7 @@ class HistoryPrompter:
     tells_invalid: bool = False
     """Whether a line says that the last answer ended in no action and that nothing happened."""
     memory: Summarize | None = None
-    """The world's summary, for `memory`."""
+    """The world's summary, for `summary`."""
     answer_form: AnswerForm = "strict"
     """How answers to these prompts are read (`parse_answer`)."""
     resolve_action: ResolveAction | None = None

@@ -32,4 +32,4 @@ def test_heads_have_nothing_to_extract(type_: Type, valued_run: Path) -> None:
         assert (outcome.code, "probability" in outcome.out) == (0, True)
     else:
         assert outcome.code == 2
-        assert "has heads for its values, nothing to extract" in outcome.lines[-1]
+        assert "has heads for its values: nothing to extract" in outcome.lines[-1]

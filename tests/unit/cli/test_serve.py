@@ -32,7 +32,9 @@ LIMITS = Limits(
 def served(run: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     """The run behind the address that OPENAI_BASE_URL names, as `player`."""
     torch.set_num_threads(1)
-    policy, check = load_served(Serve(str(run), slots=4), Path(find_source(str(run)).model))
+    policy, check = load_served(
+        Serve(str(run), max_batch_size=4), Path(find_source(str(run)).model)
+    )
     engine = Engine(policy, check, seed=0)
     with serving(engine, model="player", host="127.0.0.1", port=0, limits=LIMITS) as url:
         monkeypatch.setenv("OPENAI_BASE_URL", url)

@@ -25,7 +25,7 @@ PPO = """\
 algorithm: ppo
 environment: {id: Bandit}
 total_steps: 32
-rollout: {slots: 8, steps_per_iteration: 16, max_new_tokens: 8}
+rollout: {num_envs: 8, steps_per_iteration: 16, max_new_tokens: 8}
 batch_size: 16
 epochs: 1
 checkpoint_every: 1
@@ -179,7 +179,7 @@ rows:
 def test_values_are_learned_beside_one_imitator(type_: Type) -> None:
     Path("imitation.yaml").write_text(f"algorithm: sft\n{OFFLINE}", encoding="utf-8")
     for name in ("q-sft", "ilql", "archer"):
-        text = f"algorithm: {name}\nbehavior_epochs: 0\n{OFFLINE}"
+        text = f"algorithm: {name}\nbc_epochs: 0\n{OFFLINE}"
         Path(f"{name}.yaml").write_text(text, encoding="utf-8")
     Path("offline.yaml").write_text(FROM_DATA, encoding="utf-8")
     collected = type_("collect --policy random --environment.id Bandit --episodes 32 --output data")

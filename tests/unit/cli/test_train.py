@@ -88,11 +88,11 @@ def test_a_file_may_hold_values_that_only_fit_together(type_: Type, tmp_path: Pa
     """64 slots, the default, do not divide 10 steps; flags are checked with the file's."""
     (tmp_path / "my.yaml").write_text(
         "model: tiny\ntotal_steps: 20\nbatch_size: 10\nenvironment: {id: Bandit}\n"
-        "rollout: {slots: 5, steps_per_iteration: 10}\n"
+        "rollout: {num_envs: 5, steps_per_iteration: 10}\n"
     )
     outcome = type_("train ppo --config my.yaml --rollout.num-envs 2 --dry-run")
     assert outcome.code == 0
-    assert "20 of the environment: 2 iterations of 10, in 2 slots" in outcome.out
+    assert "20 of the environment: 2 iterations of 10, in 2 at once" in outcome.out
 
 
 # Dry runs
@@ -145,7 +145,7 @@ def test_a_dry_run_of_ppo_looks_at_the_model_without_its_weights(
 ) -> None:
     outcome = type_(f"{PPO} --model {sft_run} --lora.components language_model --dry-run")
     assert outcome.code == 0
-    assert "# steps       48 of the environment: 3 iterations of 16, in 8 slots" in outcome.out
+    assert "# steps       48 of the environment: 3 iterations of 16, in 8 at once" in outcome.out
     assert "# updates     3: 1 per iteration, of 16 steps each" in outcome.out
     assert "at most 576 generated" in outcome.out  # 48 steps of 12 tokens
     # Rank 128 on the seven projections of each of 4 layers: 128 wide, 352 in the perceptron.

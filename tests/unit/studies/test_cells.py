@@ -48,7 +48,7 @@ def test_overrides_nested_or_dotted_change_what_they_name_and_no_more() -> None:
 
 
 def test_fields_that_depend_on_each_other_are_overridden_together() -> None:
-    both = "overrides: {rollout: {slots: 48, steps_per_iteration: 96}, batch_size: 96}"
+    both = "overrides: {rollout: {num_envs: 48, steps_per_iteration: 96}, batch_size: 96}"
     plan = make_plan(STUDY.replace("overrides: {thought_weight: 0.0, ", both + " #"))
     config = plan.rows[1].chains[0][1].config
     assert isinstance(config, PPOConfig)
