@@ -13,8 +13,8 @@ Everything below is loaded when it is first used; `import forethought` itself lo
 
 import importlib
 import sys
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # As `typing` has it, which alone takes longer to load than all of this.
 if TYPE_CHECKING:
     from forethought.algorithms.archer.config import ArcherConfig
     from forethought.algorithms.cnn.config import CNNConfig
