@@ -11,8 +11,9 @@ page is read:
     configuration             every configuration dataclass: fields, types, defaults, docstrings
     metrics                   every number that training and evaluation log
     commands                  every command with its line of help
+    environments              every environment: observations, actions, reward, options
 
-The code is parsed (griffe); the lists of charts and of commands alone are imported.
+The code is parsed (griffe); the lists of charts, commands and environments alone are imported.
 """
 
 import re
@@ -30,6 +31,8 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
 from forethought.cli.commands import all_commands
+from forethought.environments import list_environments
+from forethought.environments.registry import EnvironmentSpec
 
 LOG = logging.getLogger(__name__)
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -79,8 +82,11 @@ class Reference:
             yield from metrics_page.page(self.code)
         elif kind == "commands":
             yield from command_list()
+        elif kind == "environments":
+            for spec in list_environments():
+                yield from environment(spec)
         else:
-            expected = "api, configuration, metrics or commands"
+            expected = "api, configuration, metrics, commands or environments"
             raise ExtensionError(f"from_code: got {kind!r}, expected {expected}")
 
     def found(self, package: str, page: str) -> Iterator[griffe.Module]:
@@ -96,3 +102,20 @@ def command_list() -> Iterator[str]:
     yield "|---|---|"
     for command in all_commands():
         yield f"| `forethought {command.name}` | {command.summary} |"
+
+
+def environment(spec: EnvironmentSpec) -> Iterator[str]:
+    """As `forethought envs NAME` prints it."""
+    yield f"### {spec.name}"
+    yield ""
+    yield spec.summary
+    yield ""
+    yield f"- observation: {spec.observation}"
+    yield f"- actions: `{spec.actions}`"
+    yield f"- reward: `{spec.reward}`"
+    yield f"- success: {spec.success}"
+    if spec.extra:
+        yield f'- installation: `pip install "forethought[{spec.extra}]"`'
+    for option in spec.options:
+        yield f"- `{option.name}={option.default}`: {option.meaning}: {option.allowed}"
+    yield ""
