@@ -1,5 +1,6 @@
 """Every shipped world keeps Gymnasium's contract and ours, under every option."""
 
+import importlib.util
 from functools import partial
 from typing import Any
 
@@ -51,12 +52,46 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("TwentyQuestions", {}),
     ("WebShop", {}),
     ("WebShop", {"view": "text_rich", "per_page": 3, "limit_steps": 5}),
+    ("Sokoban", {}),
+    ("Sokoban", {"view": "both", "image_size": 64, "boxes": 2, "size": 7, "limit_steps": 40}),
+    ("Sokoban", {"view": "image", "image_size": 48}),
+]
+
+CARDS = ("NumberLine", "EZPoints", "Points24", "Blackjack")
+
+BY_ID: list[tuple[str, dict[str, Any]]] = [
+    ("gym:FrozenLake-v1", {}),
+    ("gym:FrozenLake-v1", {"is_slippery": False, "map_name": "8x8"}),
+    ("gym:Taxi-v4", {}),
+    ("gym:CliffWalking-v1", {}),
+    ("gym:CartPole-v1", {"actions": "left,right"}),
+    ("gym:Blackjack-v1", {}),
+]
+GRIDS: list[tuple[str, dict[str, Any]]] = [
+    ("gym:minigrid:MiniGrid-DoorKey-5x5-v0", {"limit_steps": 40}),
+    ("gym:MiniGrid-DoorKey-5x5-v0", {"view": "both", "image_size": 64, "limit_steps": 20}),
+    ("gym:BabyAI-GoToRedBall-v0", {"limit_steps": 40}),
+    ("gym:BabyAI-PickupLoc-v0", {"limit_steps": 40}),
 ]
 
 
 @pytest.mark.parametrize(("name", "options"), VARIANTS)
 def test_ours(name: str, options: dict[str, Any]) -> None:
     check_environment(partial(make_environment, name, **options), episodes=15)
+
+
+@pytest.mark.parametrize(("name", "options"), BY_ID)
+def test_ours_by_gymnasiums_id(name: str, options: dict[str, Any]) -> None:
+    check_environment(partial(make_environment, name, **options), episodes=4)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("minigrid") is None,
+    reason=needs("minigrid", 'pip install "forethought[minigrid]"'),
+)
+@pytest.mark.parametrize(("name", "options"), GRIDS)
+def test_ours_by_minigrids_id(name: str, options: dict[str, Any]) -> None:
+    check_environment(partial(make_environment, name, **options), episodes=3)
 
 
 @pytest.mark.slow
@@ -68,7 +103,7 @@ def test_ours_points24_by_the_reference(faces_as_ten: bool) -> None:
 
 @pytest.mark.parametrize(("name", "options"), VARIANTS)
 def test_gymnasiums(name: str, options: dict[str, Any]) -> None:
-    if name not in ("Bandit", "Chess", "Wordle", "TwentyQuestions", "WebShop"):
+    if "image_size" in options or name in CARDS:
         options = {**options, "render_mode": "rgb_array"}
     environment = gymnasium.make(find_environment(name).id, **options)
     check_env(environment.unwrapped)

@@ -250,6 +250,25 @@ WEBSHOP = EnvironmentSpec(
     required_modules=("bm25s", "Stemmer", "thefuzz"),
 )
 
+SOKOBAN = EnvironmentSpec(
+    id="forethought/Sokoban-v0",
+    entry_point="forethought.environments.sokoban.sokoban:Sokoban",
+    summary="Push the box onto the target, in a small room seen from above.",
+    observation="text, an image, or both",
+    actions="up down left right",
+    reward="10 when every box is on a target, 1 for each that comes onto one, -1 for each that "
+    "leaves it, -0.1 a step",
+    success="every box is on a target",
+    options=(
+        Option("size", 6, "a whole number from 5 to 10", "cells on a side, walls included"),
+        Option("boxes", 1, "a whole number from 1 to 3", "boxes, and targets"),
+        Option("limit_steps", 15, "a whole number from 5 to 200", "steps in an episode"),
+        Option("least_moves", 4, "1 to half of limit_steps", "of the shortest solution"),
+        Option("view", "text", "text, image or both", "what the agent is shown"),
+        IMAGE_SIZE,
+    ),
+)
+
 SHIPPED = (
     NUMBER_LINE,
     EZ_POINTS,
@@ -261,4 +280,5 @@ SHIPPED = (
     CHESS,
     ALFWORLD,
     WEBSHOP,
+    SOKOBAN,
 )

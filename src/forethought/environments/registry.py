@@ -1,7 +1,8 @@
 """Finding worlds by name, telling what they are, and building them.
 
 Nothing is imported until a world is built, so listing is instant and needs no extra.
-Besides registered names, `make_environment` takes "my_package.my_module:MyWorld".
+Besides registered names, `make_environment` takes "my_package.my_module:MyWorld" and
+"gym:FrozenLake-v1".
 """
 
 import difflib
@@ -19,6 +20,8 @@ from forethought.environments.options import Option
 from forethought.errors import ConfigError, MissingDependencyError, UnknownNameError
 
 NAMESPACE = "forethought/"
+GYMNASIUM_PREFIX = "gym:"
+"""Before the id of any environment that Gymnasium has registered."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,8 @@ def make_environment(name: str, **options: Any) -> Environment:
     """Builds a world, without any of Gymnasium's wrappers.
 
     Args:
-        name: short or full name in any case, or "package.module:Class" for your own.
+        name: short or full name in any case, "package.module:Class" for your own, or
+            "gym:" and an id of Gymnasium's.
         options: keywords of its constructor, such as `image_size=64`.
 
     Raises:
@@ -112,7 +116,11 @@ def make_environment(name: str, **options: Any) -> Environment:
         MissingDependencyError: an extra must be installed first.
         ConfigError: an option that the world does not have, or a value it may not have.
     """
-    if ":" in name:
+    if name.startswith(GYMNASIUM_PREFIX):
+        world = _load("forethought.environments.gym.adapter:GymnasiumEnvironment", name)
+        options = {"id": name.removeprefix(GYMNASIUM_PREFIX), **options}
+        known = None
+    elif ":" in name:
         world = _load(name, name)
         known = _keywords_of(world)
     else:

@@ -16,6 +16,8 @@ from forethought.environments.contract import (
     ceiling_of,
 )
 from forethought.environments.guard import TIMEOUT_S, one_look
+from forethought.environments.gym.proof import prove
+from forethought.environments.registry import GYMNASIUM_PREFIX
 from forethought.environments.reward import find_reward, with_reward
 from forethought.environments.vector import InProcessRunner, Runner, SubprocessRunner
 from forethought.environments.wording import Prompter
@@ -56,6 +58,14 @@ class World:
                 "or from reward alone (train ppo)"
             )
 
+    def prove(self) -> str | None:
+        """Whether a stranger's environment can be replayed; None where that is known already.
+
+        Raises:
+            EnvironmentUnusableError: it cannot, or it breaks the contract otherwise.
+        """
+        return prove(self.id, self.factory) if self.id.startswith(GYMNASIUM_PREFIX) else None
+
     def runner(self, slots: int, workers: int) -> Runner:
         """Hosts `slots` instances, in this process or in `workers` others."""
         if workers == 0:
@@ -94,11 +104,10 @@ def open_world(
     Raises:
         ForethoughtError: unknown world, option or value, or a package to install.
     """
-    is_own_class = ":" in config.id
     name = _name_of(config)
     options = _options_of(config)
     size = config.image_size
-    if size is None and not is_own_class and _takes_images(name):
+    if size is None and (name.startswith(GYMNASIUM_PREFIX) or _takes_images(name)):
         size = default_image_size
     if size is not None:
         options["image_size"] = size
@@ -160,6 +169,8 @@ def _options_of(config: EnvironmentConfig) -> dict[str, str | int | float | bool
 
 
 def _takes_images(name: str) -> bool:
+    if ":" in name:
+        return False
     return any(option.name == "image_size" for option in find_environment(name).options)
 
 

@@ -1,5 +1,6 @@
 """What a run starts with: the world, and a policy made from nothing or loaded."""
 
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -70,6 +71,10 @@ def start(config: LanguageConfig, run: Run, *, slots: int, critic: bool) -> Star
             config.environment, config.prompt, default_image_size=loaded.preferred_image_size
         )
     require_learnable(config, world)
+    if run.checkpoint is None and run.process == 0:
+        proof = world.prove()
+        if proof is not None:
+            print(proof, file=sys.stderr)
     loaded = _adapted(loaded, config.lora, config.seed)
     if config.compute.gradient_checkpointing:
         loaded.model.activation_checkpointing_enable({"use_reentrant": False})

@@ -1,0 +1,1 @@
+"""Any registered Gymnasium environment, by its id: `--environment.id gym:FrozenLake-v1`."""

@@ -1,0 +1,340 @@
+"""A Gymnasium environment behind our contract."""
+
+import io
+import os
+import warnings
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from hashlib import blake2b
+from importlib import import_module
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from PIL import Image as Pillow
+
+from forethought.configs.parts import AnswerFormat
+from forethought.environments.contract import Ceiling, ExpertAction, Transition
+from forethought.environments.episode import Episode
+from forethought.environments.gym.grid import GridKnowledge, is_grid
+from forethought.environments.gym.knowledge import (
+    GymEnv,
+    Knowledge,
+    SpacesAlone,
+    action_names,
+    can_be_said,
+)
+from forethought.environments.gym.tables import LAYOUTS, TableKnowledge, has_table
+from forethought.environments.gym.template import TemplatePrompter, read_template
+from forethought.environments.options import is_whole_number, require_option
+from forethought.environments.wording import Prompter, Wording
+from forethought.errors import ConfigError, MissingDependencyError, UnknownNameError
+from forethought.types import Image, Metric, Observation
+
+PREFIX = "gym:"
+DEFAULT_LIMIT = 100
+"""Steps in an episode where neither the registration nor the environment names a limit."""
+EXTRAS = {"minigrid": 'pip install "forethought[minigrid]"'}
+"""What to install for modules that we know."""
+HOMES = {"MiniGrid-": "minigrid", "BabyAI-": "minigrid", "ALE/": "ale_py"}
+"""Modules that register ids that begin so."""
+
+View = Literal["text", "image", "both"]
+
+
+class GymnasiumEnvironment:
+    """A registered Gymnasium environment, by its id.
+
+    Description: `gym:FrozenLake-v1`, or with the module to import first,
+    `gym:minigrid:MiniGrid-DoorKey-5x5-v0`. Spaces of actions: Discrete and Text; a Box of one
+    number where `bins` is given.
+
+    Observation: what the environment observes in words (`view` text), what it renders (image), or
+    both. A `mission` is the goal.
+
+    Actions: names from `actions`, from the environment's own enumeration, or numbers.
+
+    Rewards: the environment's. A text that names no action changes nothing and pays 0, but counts
+    as a step.
+
+    End: terminated and truncated as the environment says; truncated after `limit_steps`, too.
+
+    Success: it terminated, with a return above `success_above`.
+
+    Ceiling: where the transition table is open (FrozenLake, Taxi, CliffWalking), exact by dynamic
+    programming; otherwise not known.
+
+    Arguments:
+        id: as above, after `gym:`.
+        view: text, image or both.
+        image_size: side of the image, to which `render()` is resized.
+        actions: names with commas between them, in the order of the numbers.
+        bins: number of values of a one-dimensional Box that can be chosen.
+        goal: what to do, in words, where the observation has no mission.
+        template: a prompt with {goal}, {text}, {actions} and {fields} to be filled in, or a file
+            that holds one.
+        limit_steps: of an episode; by default the registration's, or else 100.
+        success_above: return above which an episode that terminated is a success.
+        options: keywords of the environment's constructor.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        view: View = "text",
+        image_size: int = 300,
+        actions: str = "",
+        bins: int = 0,
+        goal: str = "",
+        template: str = "",
+        limit_steps: int | None = None,
+        success_above: float | None = None,
+        **options: Any,
+    ) -> None:
+        require_option(view in ("text", "image", "both"), "view", view, "text, image or both")
+        is_size = is_whole_number(image_size, 32, 2048)
+        require_option(is_size, "image_size", image_size, "a whole number from 32 to 2048")
+        is_limit = limit_steps is None or is_whole_number(limit_steps, 1, 100_000)
+        require_option(is_limit, "limit_steps", limit_steps, "a whole number from 1 to 100000")
+        self._template = read_template(str(template))
+        self._view: View = view
+        self._size = image_size
+        self.id = f"{PREFIX}{id}"
+        self._environment = _made(self.id, id, renders=view != "text", options=options)
+        named = tuple(name.strip() for name in str(actions).split(",")) if actions else ()
+        self._values = self._bins(bins)
+        names = self._values or named
+        self._knowledge = self._known(names)
+        self._is_text = isinstance(self._environment.action_space, spaces.Text)
+        self._goal = str(goal)
+        self._threshold = success_above
+        self._limit = limit_steps
+        self._episode = Episode(limit_steps or DEFAULT_LIMIT)
+        self._terminated = False
+        self._shape: tuple[int, ...] | None = None
+        self._begin(0)
+        if self._knowledge.has_expert:
+            self.expert: Callable[[], ExpertAction] = self._expert
+        ceiling = self._knowledge.ceiling(self._episode.limit_steps)
+        if ceiling is not None and success_above is None:
+            self.ceiling: Ceiling = ceiling
+        self._episode.is_over = True
+
+    @property
+    def actions(self) -> tuple[str, ...] | None:
+        return None if self._is_text else self._knowledge.actions
+
+    def reset(self, seed: int) -> Observation:
+        self._begin(seed)
+        return self.observation()
+
+    def observation(self) -> Observation:
+        return self._seen
+
+    def step(self, action: str) -> Transition:
+        self._episode.require_open()
+        executed = self._executed(action)
+        if executed is None:
+            return self._episode.record(0.0, terminated=False)
+        observed, reward, terminated, truncated, _ = self._environment.step(executed)
+        if isinstance(executed, int | np.integer):
+            self._knowledge.acted(int(executed))
+        transition = self._episode.record(float(reward), terminated=bool(terminated))
+        if truncated and not terminated:
+            self._episode.is_over = True
+            transition = transition._replace(truncated=True)
+        self._terminated = bool(terminated)
+        self._observed = observed
+        self._seen = self._look()
+        return transition
+
+    def legal_actions(self) -> tuple[str, ...]:
+        if self._episode.is_over:
+            return ()
+        return self._knowledge.actions or ("",)
+
+    def success(self) -> bool:
+        if not self._terminated:
+            return False
+        if self._threshold is None and self._knowledge.wins_by_ending:
+            return True
+        return self._episode.total_reward > (self._threshold or 0.0)
+
+    def metrics(self) -> tuple[Metric, ...]:
+        return ()
+
+    def prompter(self, answer_format: AnswerFormat, wording: Wording) -> Prompter:
+        fields = self._knowledge.fields if answer_format == "thoughts" else ()
+        return TemplatePrompter(self._template, self.actions, (*fields, "action"))
+
+    def render(self) -> Image | str:
+        return self._seen.text or "" if self._seen.image is None else self._seen.image
+
+    def close(self) -> None:
+        self._environment.close()
+
+    def _expert(self) -> ExpertAction:
+        self._episode.require_open()
+        return self._knowledge.expert(self._observed)
+
+    def _begin(self, seed: int) -> None:
+        with redirect_stdout(io.StringIO()):  # MiniGrid says there what it has tried
+            self._observed, _ = self._environment.reset(seed=seed)
+        self._terminated = False
+        self._episode.limit_steps = self._limit or self._own_limit()
+        self._knowledge.begin()
+        self._episode.begin()
+        self._seen = self._look()
+
+    def _look(self) -> Observation:
+        words = self._knowledge.words(self._observed)
+        image = None if self._view == "text" else self._image()
+        told = f"{words}\0{self._knowledge.state()}".encode("utf-8", "surrogatepass")
+        digest = blake2b(told, digest_size=16)
+        if image is not None:
+            digest.update(image.data)
+        return Observation(
+            text=None if self._view == "image" else words,
+            image=image,
+            admissible_actions=None,
+            state_key=digest.hexdigest(),
+            goal=self._goal or self._mission() or self._knowledge.goal,
+            task_type=self.id.removeprefix(PREFIX),
+        )
+
+    def _mission(self) -> str:
+        observed = self._observed
+        return str(observed.get("mission", "")) if isinstance(observed, dict) else ""
+
+    def _image(self) -> Image:
+        """What is rendered, as a square.
+
+        Raises:
+            ConfigError: it is no image, or not of the size that it had before.
+            MissingDependencyError: a package that draws it is not installed.
+        """
+        try:
+            pixels: Any = self._environment.render()
+        except gymnasium.error.DependencyNotInstalled as error:
+            raise MissingDependencyError(
+                f"{self.id} cannot be rendered: {_one_line(error)}; or take view=text"
+            ) from None
+        is_image = isinstance(pixels, np.ndarray) and pixels.dtype == np.uint8 and pixels.ndim == 3
+        if not is_image or pixels.shape[2] != 3 or pixels.shape != (self._shape or pixels.shape):
+            got = (
+                f"{pixels.dtype} {list(pixels.shape)}" if isinstance(pixels, np.ndarray) else pixels
+            )
+            size = "[height, width, 3]" if self._shape is None else str(list(self._shape))
+            raise ConfigError(
+                f"{self.id}: render() gave {got} — expected uint8 {size}; or take view=text"
+            )
+        self._shape = pixels.shape
+        if pixels.shape[:2] != (self._size, self._size):
+            small = Pillow.fromarray(pixels).resize((self._size, self._size), Pillow.Resampling.BOX)
+            pixels = np.array(small)
+        else:
+            pixels = pixels.copy()
+        pixels.flags.writeable = False
+        return pixels
+
+    def _executed(self, action: str) -> Any:
+        """What the environment is given for a text; None: the text names nothing it takes."""
+        space = self._environment.action_space
+        if isinstance(space, spaces.Text):
+            return action if space.contains(action) else None
+        if action not in self._knowledge.actions:
+            return None
+        index = self._knowledge.actions.index(action)
+        if isinstance(space, spaces.Box):
+            low, high = float(space.low.flat[0]), float(space.high.flat[0])
+            value = low + (high - low) * index / (len(self._values) - 1)
+            return np.full(space.shape, value, space.dtype)
+        assert isinstance(space, spaces.Discrete)
+        return int(space.start) + index
+
+    def _bins(self, bins: int) -> tuple[str, ...]:
+        """Names of the values of a continuous action; none where the actions are numbered."""
+        space: Any = self._environment.action_space
+        if isinstance(space, spaces.Discrete | spaces.Text):
+            return ()
+        is_small = isinstance(space, spaces.Box) and int(np.prod(space.shape)) == 1
+        if is_small and bins >= 2 and space.is_bounded():
+            low, high = float(space.low.flat[0]), float(space.high.flat[0])
+            return tuple(f"{value:.4g}" for value in np.linspace(low, high, bins))
+        raise ConfigError(
+            f"{self.id} has the action space {space} — expected Discrete or Text, or one bounded "
+            "number and environment.options bins=11"
+        )
+
+    def _known(self, named: tuple[str, ...]) -> Knowledge:
+        environment = self._environment
+        space = environment.action_space
+        if isinstance(space, spaces.Discrete) and has_table(environment):
+            layout = LAYOUTS[type(environment.unwrapped).__name__]
+            names = action_names(environment, named or layout.actions)
+            return TableKnowledge(environment, names)
+        names = named
+        if isinstance(space, spaces.Discrete):
+            names = action_names(environment, named)
+        if is_grid(environment):
+            return GridKnowledge(environment, names)
+        if self._view != "image" and not can_be_said(environment.observation_space):
+            raise ConfigError(
+                f"{self.id} observes {environment.observation_space}, which no words are known "
+                "for — take environment.options view=image"
+            )
+        return SpacesAlone(environment, names)
+
+    def _own_limit(self) -> int:
+        spec = self._environment.spec
+        inner: Any = getattr(self._environment.unwrapped, "max_steps", None)
+        registered = None if spec is None else spec.max_episode_steps
+        return registered or (int(inner) if is_whole_number(inner, 1, 100_000) else DEFAULT_LIMIT)
+
+
+def _made(name: str, id: str, *, renders: bool, options: dict[str, Any]) -> GymEnv:
+    """
+    Raises:
+        UnknownNameError: no such id.
+        MissingDependencyError: a module that it needs is not installed.
+        ConfigError: a keyword that its constructor does not take.
+    """
+    for variable in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER"):
+        os.environ.setdefault(variable, "dummy")  # pygame draws into memory alone
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    module, _, short = id.rpartition(":")
+    homes = [home for prefix, home in HOMES.items() if short.startswith(prefix)]
+    for needed in [module] if module else homes:
+        _require_module(name, needed)
+    mode = "rgb_array" if renders else None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return gymnasium.make(short, render_mode=mode, disable_env_checker=True, **options)
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise MissingDependencyError(f"{name}: {_one_line(error)}") from None
+    except gymnasium.error.Error as error:
+        raise UnknownNameError(f"{name}: {_one_line(error)}") from None
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            f"{name} needs {error.name}, not installed — run: pip install {error.name}"
+        ) from None
+    except TypeError as error:
+        raise ConfigError(f"{name} cannot be built: {_one_line(error)}") from None
+
+
+def _require_module(name: str, module: str) -> None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import_module(module)
+    except ModuleNotFoundError as error:
+        command = EXTRAS.get(module, f"pip install {error.name}")
+        raise MissingDependencyError(
+            f"{name} needs {error.name}, not installed — run: {command}"
+        ) from None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,1 @@
+"""Sokoban: push the boxes onto the targets."""
