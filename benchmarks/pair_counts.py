@@ -13,7 +13,7 @@ from itertools import product
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import Environment
 from forethought.rollouts.scripted import expert_answer, play, random_answer
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from forethought.targets.pairs import Compared, candidates_of, make_pairs
 from forethought.targets.preference import trajectory_scores
 from forethought.types import Observation, Trajectory
@@ -24,7 +24,7 @@ COMPARED: tuple[Compared, ...] = ("start", "state", "task_type")
 ALL = 10**6
 
 
-def episodes(world: World, noise: float, number: int) -> list[Trajectory]:
+def episodes(world: Task, noise: float, number: int) -> list[Trajectory]:
     """One of every game."""
     dice = random.Random(number)
     expert, other = expert_answer("thoughts"), random_answer(number)
@@ -38,7 +38,7 @@ def episodes(world: World, noise: float, number: int) -> list[Trajectory]:
 
 def main() -> None:
     prompt = PromptConfig(history="summary", invalid_action_feedback=True)
-    world = open_world(EnvironmentConfig("ALFWorld"), prompt, default_image_size=None)
+    world = open_task(EnvironmentConfig("ALFWorld"), prompt, default_image_size=None)
     for noise in NOISE:
         played = [t for number in range(EPISODES) for t in episodes(world, noise, number)]
         candidates = [

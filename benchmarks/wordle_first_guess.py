@@ -19,7 +19,7 @@ from forethought.configs.file import load_config
 from forethought.evaluation.evaluate import EvaluationSettings, play_policy
 from forethought.evaluation.scripted_rows import row_of
 from forethought.generation.contract import GenerationRequest, GenerationResult
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 from forethought.runs.run_folder import RunFolder
 from forethought.runs.sources import model_source
 from forethought.types import Message, Prompt
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=500)
     options = parser.parse_args()
     config = load_config(RunFolder(Path(options.run)).config_path, QSFTConfig)
-    world = open_world(config.environment, config.prompt, default_image_size=None)
+    world = open_task(config.environment, config.prompt, default_image_size=None)
     folder = Path(model_source(options.run))
     first, later = load_reweighted(folder, slots=SLOTS), load_reweighted(folder, slots=SLOTS)
     settings = EvaluationSettings(episodes=options.episodes, slots=SLOTS)

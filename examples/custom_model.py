@@ -27,14 +27,14 @@ from forethought.configs.parts import (
 )
 from forethought.evaluation.evaluate import EvaluationSettings, evaluate
 from forethought.generation.huggingface import load_policy
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from forethought.runs.sources import model_source
 
 BANDIT = EnvironmentConfig(id="Bandit")
 END = "<|endoftext|>"
 
 
-def make_model(folder: str, world: World) -> None:
+def make_model(folder: str, world: Task) -> None:
     """A text-only model of 0.1 million parameters, and a tokenizer for this world's words."""
     environment = world.factory()
     texts = [world.prompter.messages(environment.reset(seed))[0].text for seed in range(16)]
@@ -56,7 +56,7 @@ def make_model(folder: str, world: World) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def judge(model: str, world: World) -> str:
+def judge(model: str, world: Task) -> str:
     """Success on held-out episodes, with its 95 % interval."""
     policy = load_policy(model, slots=32)
     row = evaluate(policy, world, EvaluationSettings(episodes=200), checkpoint=None)
@@ -70,7 +70,7 @@ def judge(model: str, world: World) -> str:
 if __name__ == "__main__":
     with TemporaryDirectory() as place:
         folder, run = f"{place}/model", f"{place}/run"
-        world = open_world(BANDIT, PromptConfig(), default_image_size=None)
+        world = open_task(BANDIT, PromptConfig(), default_image_size=None)
         make_model(folder, world)
         print("made from nothing:", judge(folder, world), flush=True)
         train_sft(

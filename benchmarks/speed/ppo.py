@@ -44,7 +44,7 @@ from forethought.environments.vector import Runner
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.training.optim import Stretch
 from forethought.training.run import Run, open_run
 from forethought.training.start import start
@@ -221,7 +221,7 @@ class _Ours:
     """The trainer's own functions, in its order."""
 
     def __init__(
-        self, policy: HuggingFacePolicy, config: PPOConfig, run: Run, world: World, runner: Runner
+        self, policy: HuggingFacePolicy, config: PPOConfig, run: Run, world: Task, runner: Runner
     ) -> None:
         updater = run.make_updater(
             policy,
@@ -258,7 +258,7 @@ class _Plain:
     """The same with one environment and one answer at a time."""
 
     def __init__(
-        self, policy: HuggingFacePolicy, config: PPOConfig, run: Run, world: World, runner: Runner
+        self, policy: HuggingFacePolicy, config: PPOConfig, run: Run, world: Task, runner: Runner
     ) -> None:
         rollout = config.rollout
         self._config = replace(config, rollout=replace(rollout, slots=1))

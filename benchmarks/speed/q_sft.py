@@ -23,7 +23,7 @@ from forethought.offline.episodes import Episode
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 from forethought.training.optim import Updater
 from forethought.training.run import Run, open_run
 
@@ -99,7 +99,7 @@ def _speed(trained: _Trained, batch: Sequence[Episode]) -> float:
 def _write_episodes(folder: Path, count: int) -> Path:
     """Of the expert, whose returns differ with the hidden word."""
     folder.mkdir()
-    world = open_world(WORLD, PROMPT, default_image_size=None)
+    world = open_task(WORLD, PROMPT, default_image_size=None)
     seeds = (episode_seed(Split.DEMONSTRATION, 0, number) for number in range(count))
     answer = expert_answer("action_only")
     episodes = play(world.id, world.factory(), world.prompter, answer, seeds)

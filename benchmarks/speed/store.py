@@ -24,7 +24,7 @@ from forethought.offline.rows import to_example
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import read_shards, write_shard
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 from forethought.types import Trajectory
 
 WORLDS = ("Wordle", "EZPoints")
@@ -87,7 +87,7 @@ def _measure(
 
 
 def _play(name: str, episodes: int) -> list[Trajectory]:
-    world = open_world(EnvironmentConfig(name), PromptConfig(), default_image_size=IMAGE_SIZE)
+    world = open_task(EnvironmentConfig(name), PromptConfig(), default_image_size=IMAGE_SIZE)
     environment = world.factory()
     seeds = (episode_seed(Split.DEMONSTRATION, 0, index) for index in range(episodes))
     try:

@@ -34,7 +34,7 @@ from forethought.evaluation.results import Evaluation
 from forethought.generation.contract import Policy
 from forethought.libraries import load_quietly
 from forethought.rollouts.store import read_shards
-from forethought.rollouts.world import require_known
+from forethought.rollouts.task import require_known
 from forethought.runs.run_folder import RunFolder
 from forethought.training.run import Existing, OnIteration, calling
 from forethought.types import Trajectory

@@ -23,7 +23,7 @@ from forethought.environments.vector import (
     Reset,
     SubprocessRunner,
 )
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -64,7 +64,7 @@ def test_configs(path: Path) -> None:
     command = f"#   forethought train {algorithm} --config configs/alfworld/{path.name}\n"
     assert command in path.read_text(encoding="utf-8")
     assert config.prompt.history == ("summary" if "memory" in path.stem else "none")
-    world = open_world(config.environment, config.prompt, default_image_size=64)
+    world = open_task(config.environment, config.prompt, default_image_size=64)
     assert world.id == "ALFWorld"
 
 

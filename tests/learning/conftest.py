@@ -10,7 +10,7 @@ from forethought.algorithms.sft.train import train_sft
 from forethought.configs.parts import OptimizerConfig, PromptConfig
 from forethought.rollouts.scripted import play
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from tests.learning.bandit import ONE_THREAD, WORLD, half_right
 from tests.unit.training.conftest import crossing, offline, small_model
 from tests.unit.training.crossing import straight_on
@@ -19,7 +19,7 @@ __all__ = ["crossing", "offline", "small_model"]  # fixtures, used by name
 
 
 @pytest.fixture(scope="session")
-def walks(tmp_path_factory: pytest.TempPathFactory, crossing: World) -> Path:
+def walks(tmp_path_factory: pytest.TempPathFactory, crossing: Task) -> Path:
     folder = tmp_path_factory.mktemp("walks")
     write_shard(folder / "walks.parquet", list(straight_on(crossing, range(400))))
     return folder
@@ -41,7 +41,7 @@ def settings(offline: dict[str, Any]) -> dict[str, Any]:
 def imitator(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Answers in the right form, with the right letter half of the time."""
     folder = tmp_path_factory.mktemp("learning")
-    world = open_world(WORLD, PromptConfig(), default_image_size=64)
+    world = open_task(WORLD, PromptConfig(), default_image_size=64)
     lessons = play(world.id, world.factory(), world.prompter, half_right, range(640))
     (folder / "data").mkdir()
     write_shard(folder / "data" / "lessons.parquet", list(lessons))

@@ -10,7 +10,7 @@ from pathlib import Path
 from forethought.configs.parts import EnvironmentConfig
 from forethought.evaluation.evaluate import EvaluationSettings, play_policy
 from forethought.generation.contract import Policy
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 from forethought.runs.checkpoints import list_checkpoints
 from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 
@@ -25,7 +25,7 @@ def newest_model(run: Path) -> Path:
 
 def success_from_west(policy: Policy) -> float:
     """Where the most likely token is taken."""
-    world = open_world(FROM_WEST, ACTION_ONLY, default_image_size=None)
+    world = open_task(FROM_WEST, ACTION_ONLY, default_image_size=None)
     settings = EvaluationSettings(episodes=4, max_new_tokens=12, num_envs=4)
     played = play_policy(policy, world, settings)
     return sum(one.success for one in played) / len(played)

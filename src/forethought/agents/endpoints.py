@@ -10,12 +10,12 @@ from forethought.configs.api import ApiConfig
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.generation.contract import Policy
 from forethought.rollouts.examples import reasoning_and_acting
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 
 
 def open_api_player(
     name: str, environment: EnvironmentConfig, prompt: PromptConfig, config: ApiConfig
-) -> tuple[ApiPolicy, World]:
+) -> tuple[ApiPolicy, Task]:
     """The model, and the world told in the style that was chosen.
 
     Args:
@@ -27,7 +27,7 @@ def open_api_player(
     endpoint = endpoint_from(os.environ)
     is_react = config.style == "react"
     told = replace(prompt, format="action_only") if is_react else prompt
-    world = open_world(environment, told, default_image_size=None)
+    world = open_task(environment, told, default_image_size=None)
     if is_react:
         world = reasoning_and_acting(world, examples=config.examples)
     return ApiPolicy(name.removeprefix(PREFIX), endpoint, config), world

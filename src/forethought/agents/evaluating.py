@@ -13,7 +13,7 @@ from forethought.evaluation.results import Evaluation
 from forethought.evaluation.scripted_rows import ScriptedRows
 from forethought.libraries import load_quietly
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import require_known
+from forethought.rollouts.task import require_known
 from forethought.runs.run_folder import RunFolder, write_text
 
 

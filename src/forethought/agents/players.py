@@ -18,7 +18,7 @@ from forethought.libraries import load_quietly
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.scripted import DataAnswer, expert_answer, play, random_answer
 from forethought.rollouts.seeding import Split, answer_seed, episode_seed
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from forethought.types import Trajectory
 
 _DATA = "data"
@@ -74,7 +74,7 @@ def scripted_player(
     """
     if policy not in ("expert", "random"):
         return _data_player(policy, environment, prompt, seed=seed)
-    world = open_world(environment, prompt, default_image_size=None)
+    world = open_task(environment, prompt, default_image_size=None)
     if policy == "expert":
         world.require_expert()
 
@@ -92,7 +92,7 @@ def _data_player(
     policy: str, environment: EnvironmentConfig, prompt: PromptConfig, *, seed: int
 ) -> Player:
     """Each episode's draws depend on its number alone, not on the file that it is in."""
-    world = open_world(environment, prompt, default_image_size=None)
+    world = open_task(environment, prompt, default_image_size=None)
     skill = _checked_skill(policy, world)
 
     def play_all(episodes: Sequence[int], advance: Advance) -> list[Trajectory]:
@@ -120,7 +120,7 @@ def _nothing_to_close() -> None:
     """Scripted play closes its world itself."""
 
 
-def _checked_skill(policy: str, world: World) -> float:
+def _checked_skill(policy: str, world: Task) -> float:
     """Of the world's data policy, which has it.
 
     Raises:

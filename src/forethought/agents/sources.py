@@ -12,8 +12,8 @@ from forethought.configs.file import load_any_config
 from forethought.configs.parts import TINY_MODELS, EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError
 from forethought.generation.contract import Policy
-from forethought.rollouts.pictured import open_pictured_world
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.pictured import open_pictured_task
+from forethought.rollouts.task import Task, open_task
 from forethought.runs.checkpoints import newest_checkpoint
 from forethought.runs.run_folder import RunFolder
 from forethought.runs.sources import MODEL_DIR, find_checkpoint
@@ -76,7 +76,7 @@ def open_player(
     *,
     slots: int,
     api: ApiConfig,
-) -> tuple[Policy, World]:
+) -> tuple[Policy, Task]:
     """Loads a model, and opens a world in the way that the model sees it.
 
     Args:
@@ -93,11 +93,11 @@ def open_player(
 
     if is_cnn(Path(source.model)):
         agent = load_cnn(Path(source.model))
-        seen = open_pictured_world(environment, default_image_size=agent.shape.height)
+        seen = open_pictured_task(environment, default_image_size=agent.shape.height)
         agent.require_actions(seen.actions)
         return agent, seen.world
     if prompt.history == "summary":  # refuses at once what is no use once the model is loaded
-        open_world(environment, prompt, default_image_size=None)
+        open_task(environment, prompt, default_image_size=None)
     policy = load_acting(source.model, slots=slots)
     size = policy.preferred_image_size
-    return policy, open_world(environment, prompt, default_image_size=size)
+    return policy, open_task(environment, prompt, default_image_size=size)

@@ -14,7 +14,7 @@ from forethought.cli.picture import half_blocks
 from forethought.configs.parts import EnvironmentConfig, PromptConfig, require
 from forethought.environments.chess.diagram import find_diagram
 from forethought.environments.contract import Environment, Transition, WithExpert
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from forethought.types import Image, Observation
 from forethought.visible import visible
 
@@ -61,7 +61,7 @@ def play(settings: Play) -> None:
     config = EnvironmentConfig(
         id=settings.environment, options=settings.options, image_size=settings.image_size
     )
-    world = open_world(config, PromptConfig(), default_image_size=None)
+    world = open_task(config, PromptConfig(), default_image_size=None)
     show = _Screen(settings.image or ("half-blocks" if sys.stdout.isatty() else "png"))
     environment = world.factory()
     try:
@@ -110,7 +110,7 @@ class _Screen:
         return path
 
 
-def _play_episode(world: World, environment: Environment, seed: int, show: _Screen) -> bool:
+def _play_episode(world: Task, environment: Environment, seed: int, show: _Screen) -> bool:
     """Plays until the end, or until the player leaves; tells whether the end was reached."""
     observation = environment.reset(seed)
     _say(f"\n{world.id}, episode {seed}: {observation.goal}")
@@ -137,7 +137,7 @@ def _ending(environment: Environment, transition: Transition, total: float, step
     return f"{how} after {steps} steps: {success}, return {total:g}{measures}"
 
 
-def _choose(environment: Environment, world: World) -> str | None:
+def _choose(environment: Environment, world: Task) -> str | None:
     """The action that the player wants; None where they leave."""
     actions = environment.legal_actions()
     is_numbered = not any(action.isdigit() for action in world.actions or actions)

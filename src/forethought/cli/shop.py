@@ -13,7 +13,7 @@ from forethought.environments.webshop.site import ShopSite, Visit
 from forethought.environments.webshop.webshop import WebShop
 from forethought.errors import ConfigError
 from forethought.rollouts.store import read_shards
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 from forethought.serving.server import running
 
 
@@ -50,7 +50,7 @@ def shop(settings: Shop) -> None:
       forethought shop --options data=/data/webshop goals=human
     """
     config = EnvironmentConfig(id="WebShop", options=settings.options)
-    factory = open_world(config, PromptConfig(), default_image_size=None).factory
+    factory = open_task(config, PromptConfig(), default_image_size=None).factory
 
     def make() -> WebShop:
         environment = factory()

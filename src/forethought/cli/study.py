@@ -23,7 +23,7 @@ from forethought.evaluation.evaluate import EvaluationSettings, require_differen
 from forethought.evaluation.results import Evaluation
 from forethought.evaluation.scripted_rows import ScriptedRows
 from forethought.libraries import load_quietly
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 from forethought.studies.cells import Plan, plan_study
 from forethought.studies.code_version import code_version
 from forethought.studies.config import load_study
@@ -122,7 +122,7 @@ def _require_different(config: AnyConfig, plan: Plan) -> None:
     for options in (own.options, *(judging.applied(own.options) for judging in plan.also_judged)):
         variant = replace(own, options=options)
         require_different(
-            open_world(variant, PromptConfig(), default_image_size=None), plan.episodes
+            open_task(variant, PromptConfig(), default_image_size=None), plan.episodes
         )
 
 

@@ -17,7 +17,7 @@ from forethought.configs.contract import AnyConfig
 from forethought.configs.file import ConfigT, dump_config, load_config, preset_config
 from forethought.errors import ConfigError
 from forethought.libraries import is_first_process, load_quietly
-from forethought.rollouts.world import require_known
+from forethought.rollouts.task import require_known
 from forethought.runs.checkpoints import list_checkpoints
 from forethought.runs.run_folder import RunFolder
 

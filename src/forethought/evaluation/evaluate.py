@@ -11,7 +11,7 @@ from forethought.generation.contract import Policy
 from forethought.generation.remembering import RememberingPolicy
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.seeding import Split, episode_seed
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.types import Trajectory
 
 
@@ -54,7 +54,7 @@ class Evaluated(NamedTuple):
 
 def evaluate(
     policy: Policy,
-    world: World,
+    world: Task,
     settings: EvaluationSettings,
     *,
     checkpoint: str | None,
@@ -90,7 +90,7 @@ def evaluate(
     return Evaluated(evaluation, trajectories)
 
 
-def require_different(world: World, episodes: int) -> None:
+def require_different(world: Task, episodes: int) -> None:
     """Refuses to count an episode twice: intervals would be narrower than what is known.
 
     Raises:
@@ -107,7 +107,7 @@ def require_different(world: World, episodes: int) -> None:
 
 def play_policy(
     policy: Policy,
-    world: World,
+    world: Task,
     settings: EvaluationSettings,
     *,
     split: Split = Split.EVALUATION,

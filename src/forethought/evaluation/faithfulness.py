@@ -20,7 +20,7 @@ from forethought.evaluation.statistics import Rate
 from forethought.prompts.answers import ACTION_FIELD, END_OF_THINKING, write_answer
 from forethought.prompts.history import behind, with_history
 from forethought.rollouts.scripted import actions_to_try
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.types import Prompt, Step, Trajectory
 
 Thoughts = Literal["own", "expert", "other", "none"]
@@ -112,7 +112,7 @@ class Faithfulness:
 
 def measure_faithfulness(
     trajectories: Sequence[Trajectory],
-    world: World,
+    world: Task,
     scorer: Scorer,
     settings: FaithfulnessSettings,
     *,
@@ -194,7 +194,7 @@ def lend_thoughts(situations: Sequence[Situation], rng: np.random.Generator) -> 
 
 
 def bring_back(
-    trajectories: Sequence[Trajectory], world: World, chosen: Sequence[tuple[int, int]]
+    trajectories: Sequence[Trajectory], world: Task, chosen: Sequence[tuple[int, int]]
 ) -> Iterator[Situation]:
     """Plays episodes again up to the chosen steps.
 
@@ -270,7 +270,7 @@ def _draw(
 
 
 def _in_episode(
-    trajectory: Trajectory, environment: Environment, world: World, chosen: set[int]
+    trajectory: Trajectory, environment: Environment, world: Task, chosen: set[int]
 ) -> Iterator[Situation]:
     told = with_history(world.prompter)
     observation = environment.reset(trajectory.seed)

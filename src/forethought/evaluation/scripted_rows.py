@@ -9,7 +9,7 @@ from forethought.evaluation.results import EvaluationRow, summarize
 from forethought.evaluation.thought_rates import ThoughtRates
 from forethought.rollouts.scripted import Answer, expert_answer, play, random_answer
 from forethought.rollouts.seeding import Split, episode_seed
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.types import Trajectory
 
 BOOTSTRAP_SEED = 0
@@ -26,7 +26,7 @@ class ScriptedRows:
     def __init__(self) -> None:
         self._rows: dict[tuple[object, ...], EvaluationRow] = {}
 
-    def random(self, world: World, episodes: int, *, seed: int) -> EvaluationRow:
+    def random(self, world: Task, episodes: int, *, seed: int) -> EvaluationRow:
         """Actions drawn uniformly. It has no thoughts that could be true.
 
         Args:
@@ -34,14 +34,14 @@ class ScriptedRows:
         """
         return self._row("random", world, episodes, seed, random_answer(seed))
 
-    def expert(self, world: World, episodes: int, answer_format: AnswerFormat) -> EvaluationRow:
+    def expert(self, world: Task, episodes: int, answer_format: AnswerFormat) -> EvaluationRow:
         """The environment's own expert; a row without numbers where it has none."""
         if not world.has_expert:
             return EvaluationRow("expert")
         return self._row("expert", world, episodes, answer_format, expert_answer(answer_format))
 
     def _row(
-        self, name: str, world: World, episodes: int, manner: object, answer: Answer
+        self, name: str, world: Task, episodes: int, manner: object, answer: Answer
     ) -> EvaluationRow:
         key = (name, world.id, world.options, episodes, manner)
         if key not in self._rows:
@@ -56,6 +56,6 @@ def row_of(name: str, trajectories: list[Trajectory]) -> EvaluationRow:
     return summarize(name, trajectories, np.random.default_rng(BOOTSTRAP_SEED))
 
 
-def _played(name: str, world: World, episodes: int, answer: Answer) -> EvaluationRow:
+def _played(name: str, world: Task, episodes: int, answer: Answer) -> EvaluationRow:
     seeds = (episode_seed(Split.EVALUATION, 0, index) for index in range(episodes))
     return row_of(name, list(play(world.id, world.factory, world.prompter, answer, seeds)))

@@ -6,11 +6,11 @@ from forethought.configs.contract import LanguageConfig
 from forethought.errors import ConfigError
 from forethought.rollouts.seeding import is_held_out
 from forethought.rollouts.store import read_origins, read_shards
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.types import Trajectory
 
 
-def require_learnable(config: LanguageConfig, world: World) -> None:
+def require_learnable(config: LanguageConfig, world: Task) -> None:
     """Refuses held-out episodes, those of another world, and pictures of another size.
 
     The processor scales pictures to what the model reads, so that nothing fails: the model learns
@@ -26,7 +26,7 @@ def require_learnable(config: LanguageConfig, world: World) -> None:
         _require_equal_pictures(config.data, world)
 
 
-def unlike(config: LanguageConfig, world: World) -> str | None:
+def unlike(config: LanguageConfig, world: Task) -> str | None:
     """What a person may want to know: that the first stored prompt is not what this world shows
     at the same seed. So it is where other options or another form of prompts were collected, and
     with data that come from elsewhere.
@@ -47,7 +47,7 @@ def unlike(config: LanguageConfig, world: World) -> str | None:
     )
 
 
-def require_own(name: str, data: str, world: World) -> None:
+def require_own(name: str, data: str, world: Task) -> None:
     """Refuses stored episodes that are not of this world, are held out, or have no step.
 
     Args:
@@ -79,7 +79,7 @@ def _first(data: Path) -> Trajectory:
     return next(one for one in read_shards(data) if one.steps)
 
 
-def _require_equal_pictures(data: str, world: World) -> None:
+def _require_equal_pictures(data: str, world: Task) -> None:
     pictures = (message.image for message in _first(Path(data)).steps[0].prompt.messages)
     stored = next((picture for picture in pictures if picture is not None), None)
     if stored is None:

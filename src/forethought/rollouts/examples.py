@@ -6,11 +6,11 @@ from forethought.environments.contract import expert_of
 from forethought.prompts.history import with_history
 from forethought.prompts.react import ReActPrompter, follow_on, write_thought_and_action
 from forethought.rollouts.seeding import Split, episode_seed
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.types import Message
 
 
-def reasoning_and_acting(world: World, *, examples: int) -> World:
+def reasoning_and_acting(world: Task, *, examples: int) -> Task:
     """The same world, told as `ReActPrompter` does it; the past, as far as it was to be told.
 
     Args:

@@ -6,11 +6,11 @@ from typing import NamedTuple
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError
 from forethought.prompts.bare import BarePrompter
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 
 
-class PicturedWorld(NamedTuple):
-    world: World
+class PicturedTask(NamedTuple):
+    world: Task
     """Its prompter shows the observation and says nothing about it."""
     actions: tuple[str, ...]
     height: int
@@ -20,16 +20,16 @@ class PicturedWorld(NamedTuple):
     """Whether its observations hold words as well."""
 
 
-def open_pictured_world(
+def open_pictured_task(
     config: EnvironmentConfig, *, default_image_size: int | None
-) -> PicturedWorld:
+) -> PicturedTask:
     """Checks by playing the first moment of an episode that there is something to see.
 
     Raises:
         ConfigError: the world has no picture, or its actions are open text.
-        ForethoughtError: as `open_world`.
+        ForethoughtError: as `open_task`.
     """
-    world = open_world(config, PromptConfig(), default_image_size=default_image_size)
+    world = open_task(config, PromptConfig(), default_image_size=default_image_size)
     observation = world.first_observation(0)
     if world.actions is None or observation.image is None:
         lacks = "its actions are open text" if world.actions is None else "it has no picture"
@@ -38,7 +38,7 @@ def open_pictured_world(
             "and a fixed list of actions"
         )
     height, width = observation.image.shape[:2]
-    return PicturedWorld(
+    return PicturedTask(
         replace(world, prompter=BarePrompter()),
         world.actions,
         height,

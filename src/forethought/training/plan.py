@@ -23,7 +23,7 @@ from forethought.offline.dataset import stored, stored_earned
 from forethought.offline.stored_data import require_learnable, unlike
 from forethought.rollouts.pictures import PictureEncoder
 from forethought.rollouts.scripted import play, random_answer
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from forethought.runs.sources import model_source
 from forethought.training.phases import Stage
 from forethought.training.start import texts_of
@@ -69,7 +69,7 @@ class ModelSize(NamedTuple):
 class Outline(NamedTuple):
     """What a run will have, its weights left out."""
 
-    world: World
+    world: Task
     encoder: Encoder
     model: ModelSize
 
@@ -87,7 +87,7 @@ def open_outline(config: LanguageConfig) -> Outline:
     return Outline(world, Encoder(loaded.model, loaded.processor), _measure(loaded))
 
 
-def check_language(config: LanguageConfig) -> World:
+def check_language(config: LanguageConfig) -> Task:
     """Refuses what can be refused before a run folder is touched.
 
     Returns:
@@ -173,7 +173,7 @@ def first_steps(trajectories: Iterable[Trajectory]) -> list[Step]:
     return list(islice(chain.from_iterable(t.steps for t in trajectories), SAMPLE_STEPS))
 
 
-def random_steps(world: World) -> list[Step]:
+def random_steps(world: Task) -> list[Step]:
     """The same, of episodes that the random policy plays."""
     environment = world.factory()
     try:
@@ -194,12 +194,12 @@ def lengths_of(steps: Sequence[Step], encoder: Encoder) -> Lengths:
     return Lengths(*(total / len(steps) for total in totals))
 
 
-def _open(config: LanguageConfig) -> tuple[World, LoadedModel | None]:
-    """World and model as training would open them, the weights left out; no model where it
+def _open(config: LanguageConfig) -> tuple[Task, LoadedModel | None]:
+    """Task and model as training would open them, the weights left out; no model where it
     is made from nothing. Data that training would refuse are refused."""
     loaded = None if config.model in SIZES else load_outline(model_source(config.model))
     size = IMAGE_SIZE if loaded is None else loaded.preferred_image_size
-    world = open_world(config.environment, config.prompt, default_image_size=size)
+    world = open_task(config.environment, config.prompt, default_image_size=size)
     require_learnable(config, world)
     if (note := unlike(config, world)) is not None:
         print(f"note: {note}", file=sys.stderr)

@@ -27,7 +27,7 @@ from forethought.offline.stored_data import require_learnable
 from forethought.rollouts.scripted import Answer, expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import read_shards
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from forethought.runs.sources import MODEL_DIR, model_source
 from forethought.training.run import Run
 from forethought.types import Trajectory
@@ -43,7 +43,7 @@ TOKENIZER_CHARACTERS = 1 << 14
 
 
 class Start(NamedTuple):
-    world: World
+    world: Task
     policy: HuggingFacePolicy
 
 
@@ -61,13 +61,13 @@ def start(config: LanguageConfig, run: Run, *, slots: int, critic: bool) -> Star
     torch.manual_seed((config.seed << 16) + run.process)
     folder = str(run.checkpoint / MODEL_DIR) if run.checkpoint else model_source(config.model)
     if folder in SIZES:
-        world = open_world(config.environment, config.prompt, default_image_size=IMAGE_SIZE)
+        world = open_task(config.environment, config.prompt, default_image_size=IMAGE_SIZE)
         loaded = tiny_with(tokenizer_of(world, config, run), seed=config.seed, size=SIZES[folder])
     else:
         # Frozen weights may be coarse; trained ones are kept in fp32.
         halved = config.compute.precision == "bf16" and bool(config.lora.components)
         loaded = load_pretrained(folder, dtype=torch.bfloat16 if halved else torch.float32)
-        world = open_world(
+        world = open_task(
             config.environment, config.prompt, default_image_size=loaded.preferred_image_size
         )
     require_learnable(config, world)
@@ -88,13 +88,13 @@ def start(config: LanguageConfig, run: Run, *, slots: int, critic: bool) -> Star
     return Start(world, policy)
 
 
-def demonstrations(world: World, config: LanguageConfig) -> Iterable[Trajectory]:
+def demonstrations(world: Task, config: LanguageConfig) -> Iterable[Trajectory]:
     """The expert's episodes, without end."""
     world.require_expert()
     return expert_episodes(world, config, expert_answer(config.prompt.format))
 
 
-def texts_of(world: World, config: LanguageConfig) -> list[str]:
+def texts_of(world: Task, config: LanguageConfig) -> list[str]:
     """What is said in this world: prompts and answers, those of the data where there are any,
     else the expert's.
 
@@ -113,7 +113,7 @@ def texts_of(world: World, config: LanguageConfig) -> list[str]:
     return texts
 
 
-def tokenizer_of(world: World, config: LanguageConfig, run: Run) -> PreTrainedTokenizerFast:
+def tokenizer_of(world: Task, config: LanguageConfig, run: Run) -> PreTrainedTokenizerFast:
     """Trained by the first process: the others would play the same episodes to train the same."""
     own: list[str] = []
     if run.process == 0:
@@ -123,7 +123,7 @@ def tokenizer_of(world: World, config: LanguageConfig, run: Run) -> PreTrainedTo
     return wrap_tokenizer(Tokenizer.from_str(text))
 
 
-def expert_episodes(world: World, config: LanguageConfig, answer: Answer) -> Iterator[Trajectory]:
+def expert_episodes(world: Task, config: LanguageConfig, answer: Answer) -> Iterator[Trajectory]:
     """Episodes on the seeds of demonstrations, without end."""
     seeds = (episode_seed(Split.DEMONSTRATION, config.seed, index) for index in range(2**31))
     return play(world.id, world.factory(), world.prompter, answer, seeds)

@@ -15,7 +15,7 @@ from forethought.models.smollm2 import INSTALL, missing_packages
 from forethought.models.smollm2 import NAME as SMOLLM2
 from forethought.rollouts.scripted import play, random_answer
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from tests.contract.architectures.builders import ARCHITECTURES, Checkpoint, write_checkpoint
 from tests.contract.architectures.helpers import load
 from tests.contract.architectures.runs import world_of
@@ -81,12 +81,12 @@ def seeing_policy(seeing_checkpoint: Checkpoint) -> HuggingFacePolicy:
 
 
 @pytest.fixture
-def world(checkpoint: Checkpoint) -> World:
-    return open_world(world_of(checkpoint), ACTION_ONLY, default_image_size=None)
+def world(checkpoint: Checkpoint) -> Task:
+    return open_task(world_of(checkpoint), ACTION_ONLY, default_image_size=None)
 
 
 @pytest.fixture
-def offline(checkpoint: Checkpoint, world: World, tmp_path: Path) -> dict[str, Any]:
+def offline(checkpoint: Checkpoint, world: Task, tmp_path: Path) -> dict[str, Any]:
     """Settings of a run that learns from six random episodes, in two updates a phase."""
     episodes = play(world.id, world.factory(), world.prompter, random_answer(0), range(6))
     write_shard(tmp_path / "data.parquet", list(episodes))

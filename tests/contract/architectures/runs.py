@@ -18,7 +18,7 @@ from forethought.configs.parts import (
 )
 from forethought.evaluation.evaluate import EvaluationSettings, play_policy
 from forethought.generation.contract import Policy
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.runs.metrics import read_metrics
 from tests.contract.architectures.builders import Checkpoint
 
@@ -81,7 +81,7 @@ def train_and_take_up(
     return run / f"checkpoints/step_{last}/model"
 
 
-def assert_acts(policy: Policy, world: World) -> None:
+def assert_acts(policy: Policy, world: Task) -> None:
     settings = EvaluationSettings(episodes=2, max_new_tokens=4, num_envs=2, temperature=1.0)
     played = play_policy(policy, world, settings)
     assert all(episode.failure is None for episode in played)

@@ -8,7 +8,7 @@ import pytest
 from forethought.algorithms.q_sft.config import QSFTConfig
 from forethought.algorithms.q_sft.train import train_q_sft
 from forethought.configs.parts import LoraConfig
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.value_guided.policy import load_reweighted
 from tests.contract.architectures.builders import Checkpoint
 from tests.contract.architectures.runs import assert_acts, lora_of, train_and_take_up
@@ -16,7 +16,7 @@ from tests.contract.architectures.runs import assert_acts, lora_of, train_and_ta
 
 @pytest.mark.parametrize("has_adapters", [False, True], ids=["whole", "lora"])
 def test_both_phases_and_acting(
-    checkpoint: Checkpoint, world: World, offline: dict[str, Any], has_adapters: bool
+    checkpoint: Checkpoint, world: Task, offline: dict[str, Any], has_adapters: bool
 ) -> None:
     config = QSFTConfig(
         return_min=-20.0,

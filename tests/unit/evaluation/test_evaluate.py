@@ -12,7 +12,7 @@ from forethought.errors import ConfigError
 from forethought.evaluation.evaluate import EvaluationSettings, play_policy
 from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.rollouts.seeding import Split
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from forethought.types import Completion, FinishReason, Message, Prompt
 
 
@@ -42,9 +42,9 @@ class Constant:
         return [GenerationResult(request.key, said, None) for request in asked]
 
 
-def five_bandits() -> World:
+def five_bandits() -> Task:
     config = EnvironmentConfig(f"{__name__}:{FiveBandits.__name__}")
-    return open_world(config, PromptConfig(), default_image_size=None)
+    return open_task(config, PromptConfig(), default_image_size=None)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])

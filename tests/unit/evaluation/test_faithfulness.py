@@ -22,7 +22,7 @@ from forethought.evaluation.faithfulness import (
 )
 from forethought.evaluation.faithfulness_file import faithfulness_from_json, faithfulness_to_json
 from forethought.rollouts.scripted import expert_answer, play
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from forethought.seals import sealed
 from forethought.types import Trajectory
 
@@ -30,9 +30,9 @@ OPTIONS = ("max_position=9",)
 
 
 @cache
-def number_line(options: tuple[str, ...] = OPTIONS) -> World:
+def number_line(options: tuple[str, ...] = OPTIONS) -> Task:
     config = EnvironmentConfig("NumberLine", options=options)
-    return open_world(config, PromptConfig(), default_image_size=48)
+    return open_task(config, PromptConfig(), default_image_size=48)
 
 
 @cache

@@ -9,9 +9,9 @@ from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.cards.number_line import NumberLine
 from forethought.environments.contract import Environment
 from forethought.evaluation.scripted_rows import ScriptedRows
-from forethought.rollouts import world as worlds
+from forethought.rollouts import task as worlds
 from forethought.rollouts.seeding import Split, episode_seed
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from forethought.types import Observation
 
 
@@ -29,9 +29,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def number_line(*options: str) -> World:
+def number_line(*options: str) -> Task:
     config = EnvironmentConfig(id="NumberLine", options=options)
-    return open_world(config, PromptConfig(), default_image_size=64)
+    return open_task(config, PromptConfig(), default_image_size=64)
 
 
 def test_a_second_policy_finds_the_rows_of_the_first(made: list[str]) -> None:

@@ -18,7 +18,7 @@ from forethought.prompts.react import (
 )
 from forethought.rollouts.examples import reasoning_and_acting
 from forethought.rollouts.seeding import Split, episode_seed
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from forethought.types import Completion, FinishReason, Message, Observation
 
 SEEN = Observation("It is cold.", None, None, "cold", "Keep it warm.", "")
@@ -75,7 +75,7 @@ def test_nothing_is_said_twice(
     assert [message.text for message in follow_on(turns(*before), turns(*now))] == list(new)
 
 
-def wording_of(world: World) -> ReActPrompter:
+def wording_of(world: Task) -> ReActPrompter:
     wording = with_history(world.prompter).inner
     assert isinstance(wording, ReActPrompter)
     return wording
@@ -83,9 +83,7 @@ def wording_of(world: World) -> ReActPrompter:
 
 @pytest.mark.parametrize("world", ["Bandit", "EZPoints", "Wordle"])
 def test_the_experts_episodes_are_shown(world: str) -> None:
-    opened = open_world(
-        EnvironmentConfig(world), PromptConfig("action_only"), default_image_size=64
-    )
+    opened = open_task(EnvironmentConfig(world), PromptConfig("action_only"), default_image_size=64)
     told = reasoning_and_acting(opened, examples=2)
     shown = wording_of(told).examples
     assert [message.role for message in shown[:2]] == ["user", "assistant"]
@@ -98,7 +96,7 @@ def test_the_experts_episodes_are_shown(world: str) -> None:
 
 
 def test_no_examples_may_be_shown() -> None:
-    opened = open_world(
+    opened = open_task(
         EnvironmentConfig("Bandit"), PromptConfig("action_only"), default_image_size=None
     )
     assert wording_of(reasoning_and_acting(opened, examples=0)).examples == ()
@@ -106,7 +104,7 @@ def test_no_examples_may_be_shown() -> None:
 
 def test_the_past_is_told_as_it_was_to_be() -> None:
     history = PromptConfig("action_only", history="window")
-    opened = open_world(EnvironmentConfig("Bandit"), history, default_image_size=None)
+    opened = open_task(EnvironmentConfig("Bandit"), history, default_image_size=None)
     prompter = with_history(reasoning_and_acting(opened, examples=1).prompter)
     environment = opened.factory()
     seen = environment.reset(0)

@@ -9,7 +9,7 @@ from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.wording import Past
 from forethought.errors import ConfigError
 from forethought.prompts.wanted import tell_levels
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 from forethought.types import Message
 
 NUMBER_LINE = EnvironmentConfig("NumberLine")
@@ -29,11 +29,11 @@ def texts(messages: Sequence[Message]) -> list[tuple[str, str]]:
 )
 def test_told_as_learned(prompt: PromptConfig, line: str) -> None:
     """What was stored without a level, and then got one, is what an acting policy is told."""
-    plain = open_world(
+    plain = open_task(
         NUMBER_LINE, PromptConfig(history=prompt.history), default_image_size=64
     ).prompter
-    asking = open_world(NUMBER_LINE, prompt, default_image_size=64).prompter
-    world = open_world(NUMBER_LINE, prompt, default_image_size=64).factory()
+    asking = open_task(NUMBER_LINE, prompt, default_image_size=64).prompter
+    world = open_task(NUMBER_LINE, prompt, default_image_size=64).factory()
     observation = world.reset(3)
     past = [Past(observation, "+", is_valid=True)]
     told = asking.messages(observation, past)  # type: ignore[call-arg]
@@ -66,7 +66,7 @@ def test_a_conversation_keeps_what_it_asked_for() -> None:
 
 def test_an_episode_stays_one_sequence() -> None:
     prompt = PromptConfig(format="action_only", return_bins=4)
-    world = open_world(EnvironmentConfig("Wordle"), prompt, default_image_size=64)
+    world = open_task(EnvironmentConfig("Wordle"), prompt, default_image_size=64)
     environment = world.factory()
     prompts = [world.prompter.messages(environment.reset(0))]
     for guess in ("about", "trade"):

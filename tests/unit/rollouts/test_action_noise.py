@@ -13,7 +13,7 @@ from forethought.errors import ConfigError
 from forethought.prompts.plain import PlainPrompter
 from forethought.rollouts.action_noise import SlippingExpert
 from forethought.rollouts.scripted import play
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 from tests.unit.training.stairs import Stairs
 
 STAIRS = EnvironmentConfig("tests.unit.training.stairs:Stairs")
@@ -88,7 +88,7 @@ def test_an_answer_that_the_expert_did_not_give_is_none() -> None:
 
 
 def test_slips_are_not_learned_and_what_follows_is() -> None:
-    world = open_world(STAIRS, ACTION_ONLY, default_image_size=None)
+    world = open_task(STAIRS, ACTION_ONLY, default_image_size=None)
     config = SFTConfig(environment=STAIRS, prompt=ACTION_ONLY, action_noise=0.5)
     shown = list(islice(demonstrated_steps(world, config), 200))
     steps = [step for step, is_learned in shown if is_learned]

@@ -10,7 +10,7 @@ from forethought.rollouts.collector import AnswerSettings, Collector, OnInvalid
 from forethought.rollouts.dagger import corrected
 from forethought.rollouts.scripted import play
 from forethought.rollouts.seeding import Split
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from forethought.types import Completion, FinishReason, ParseFailure, Step
 from tests.unit.rollouts.dice import Dice
 
@@ -33,8 +33,8 @@ class Drifting(Dice):
         return [GenerationResult(request.key, completion, None)]
 
 
-def bandit(form: AnswerForm) -> World:
-    return open_world(BANDIT, PromptConfig(answer_form=form), default_image_size=None)
+def bandit(form: AnswerForm) -> Task:
+    return open_task(BANDIT, PromptConfig(answer_form=form), default_image_size=None)
 
 
 def collected(form: AnswerForm, on_invalid: OnInvalid) -> Iterator[Step]:

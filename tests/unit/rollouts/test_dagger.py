@@ -15,7 +15,7 @@ from forethought.prompts.plain import PlainPrompter
 from forethought.rollouts.dagger import corrected
 from forethought.rollouts.scripted import expert_answer, play, random_answer
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 from forethought.types import Trajectory
 from tests.unit.training.stairs import Stairs
 
@@ -82,7 +82,7 @@ def test_another_world_or_half_an_episode_is_refused() -> None:
 def test_stored_episodes(tmp_path: Path) -> None:
     environment = EnvironmentConfig("tests.unit.training.stairs:Stairs")
     config = SFTConfig(environment=environment, prompt=PromptConfig(format="thoughts"))
-    world = open_world(config.environment, config.prompt, default_image_size=None)
+    world = open_task(config.environment, config.prompt, default_image_size=None)
     played = list(islice(play("Stairs", Stairs(), world.prompter, random_answer(3), range(4)), 4))
     write_shard(tmp_path / "0.parquet", played)
     steps = list(corrected_steps(world, config, tmp_path))

@@ -11,7 +11,7 @@ from forethought.prompts.plain import PlainPrompter
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 from forethought.types import EnvironmentFailure, Trajectory
 from tests.unit.environments.hostile_world import HOSTILE, HostileWorld
 from tests.unit.rollouts.dice import Dice
@@ -104,12 +104,12 @@ class LeavesAtOnce(HostileWorld):
 
 def test_what_is_seen_first_is_looked_at_as_well() -> None:
     here = "tests.unit.rollouts.test_hostile"
-    world = open_world(
+    world = open_task(
         EnvironmentConfig(f"{here}:ShowsHalf"), PromptConfig(), default_image_size=None
     )
     with pytest.raises(EnvironmentUnusableError, match=r"seed 7, step 0: text holds '\\ud800'"):
         world.first_observation(7)
     with pytest.raises(EnvironmentUnusableError, match=r"LeavesAtOnce: SystemExit: 0$"):
-        open_world(
+        open_task(
             EnvironmentConfig(f"{here}:LeavesAtOnce"), PromptConfig(), default_image_size=None
         )

@@ -27,7 +27,7 @@ from forethought.rollouts import rows, store
 from forethought.rollouts.shard_files import write_seal
 from forethought.rollouts.soundness import MAY_BE_NULL
 from forethought.rollouts.store import read_earned, read_shard, read_shards, write_shard
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 from forethought.types import Message, Metric, Prompt, Span, Trajectory
 from tests.unit.data.builders import make_step, make_trajectory, with_first_step
 
@@ -203,7 +203,7 @@ def test_copies_are_refused_by_all_who_learn_and_listed_by_validate(tmp_path: Pa
         with pytest.raises(StorageError, match=r"b\.parquet: is the same file as a\.parquet, byte"):
             read(tmp_path)
     number_line = EnvironmentConfig("NumberLine")
-    world = open_world(number_line, PromptConfig(), default_image_size=64)
+    world = open_task(number_line, PromptConfig(), default_image_size=64)
     with pytest.raises(StorageError, match="is the same file as"):
         require_learnable(SFTConfig(data=str(tmp_path), environment=number_line), world)
     found = validate(tmp_path, gamma=1.0)

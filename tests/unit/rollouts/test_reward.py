@@ -11,7 +11,7 @@ from forethought.environments.reward import (
 )
 from forethought.errors import ConfigError, UnknownNameError
 from forethought.rollouts.scripted import expert_answer, play
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 
 NAME = "tests.unit.rollouts.test_reward:steps_cost"
 
@@ -23,7 +23,7 @@ def steps_cost(outcome: StepOutcome) -> float:
 
 
 def returns(config: EnvironmentConfig) -> list[tuple[float, int, bool]]:
-    world = open_world(config, PromptConfig(), default_image_size=64)
+    world = open_task(config, PromptConfig(), default_image_size=64)
     played = play(world.id, world.factory(), world.prompter, expert_answer("thoughts"), range(6))
     return [(one.total_reward, len(one.steps), one.success) for one in played]
 
@@ -39,7 +39,7 @@ def test_the_reward_is_the_functions_and_success_is_the_environments() -> None:
 
 def test_worker_processes_find_it_by_name() -> None:
     config = EnvironmentConfig("NumberLine", reward=NAME)
-    world = open_world(config, PromptConfig(), default_image_size=64)
+    world = open_task(config, PromptConfig(), default_image_size=64)
     from forethought.environments.slots import Act, Reply, Reset
 
     with world.runner(1, workers=1) as runner:

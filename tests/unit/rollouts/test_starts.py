@@ -11,7 +11,7 @@ from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.slot import Start
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 from forethought.types import Observation, Trajectory
 from tests.unit.environments.troublesome_world import TroublesomeWorld
 from tests.unit.rollouts.dice import Dice
@@ -107,7 +107,7 @@ def test_a_restored_slot_tells_the_same_past() -> None:
 
 def test_a_scripted_agent_is_told_as_a_model_is() -> None:
     prompt = PromptConfig(history="window", history_steps=1)
-    world = open_world(EnvironmentConfig("NumberLine"), prompt, default_image_size=64)
+    world = open_task(EnvironmentConfig("NumberLine"), prompt, default_image_size=64)
     episodes = play(world.id, world.factory(), world.prompter, expert_answer("thoughts"), range(9))
     long = next(episode for episode in episodes if len(episode.steps) > 1)
     texts = [step.prompt.messages[-1].text for step in long.steps]

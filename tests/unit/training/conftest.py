@@ -15,7 +15,7 @@ from forethought.configs.parts import (
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.tiny import TinySize, make_tiny
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from tests.unit.training.crossing import MOVES, straight_on
 
 CROSSING = EnvironmentConfig("tests.unit.training.crossing:Crossing")
@@ -24,12 +24,12 @@ SMALL = TinySize(hidden_size=32, intermediate_size=64, layers=2, heads=2, vision
 
 
 @pytest.fixture(scope="session")
-def crossing() -> World:
-    return open_world(CROSSING, ACTION_ONLY, default_image_size=None)
+def crossing() -> Task:
+    return open_task(CROSSING, ACTION_ONLY, default_image_size=None)
 
 
 @pytest.fixture(scope="session")
-def small_model(tmp_path_factory: pytest.TempPathFactory, crossing: World) -> Path:
+def small_model(tmp_path_factory: pytest.TempPathFactory, crossing: Task) -> Path:
     """Knows the words of the grid, and nothing else yet."""
     torch.set_num_threads(1)
     trajectories = list(straight_on(crossing, range(4)))
@@ -46,7 +46,7 @@ def small_model(tmp_path_factory: pytest.TempPathFactory, crossing: World) -> Pa
 
 
 @pytest.fixture(scope="session")
-def walks(tmp_path_factory: pytest.TempPathFactory, crossing: World) -> Path:
+def walks(tmp_path_factory: pytest.TempPathFactory, crossing: Task) -> Path:
     """Eighty stored episodes."""
     folder = tmp_path_factory.mktemp("walks")
     write_shard(folder / "walks.parquet", list(straight_on(crossing, range(80))))

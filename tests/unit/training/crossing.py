@@ -17,7 +17,7 @@ from dataclasses import replace
 from forethought.environments.contract import Ceiling, ExpertAction, Transition
 from forethought.prompts.answers import write_answer
 from forethought.rollouts.scripted import play
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.types import Metric, Observation, Trajectory
 
 Place = tuple[int, int]
@@ -73,7 +73,7 @@ class Crossing:
     def close(self) -> None: ...
 
 
-def straight_on(world: World, seeds: range) -> Iterator[Trajectory]:
+def straight_on(world: Task, seeds: range) -> Iterator[Trajectory]:
     """The data: everyone walks on as they began."""
     texts = [write_answer(ExpertAction(move, ()), "action_only") for move in ("down", "right")]
 

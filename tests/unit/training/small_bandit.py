@@ -6,7 +6,7 @@ from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.tiny import TinySize, make_tiny
 from forethought.rollouts.scripted import expert_answer, play, random_answer
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 from forethought.targets.pairs import Compared, Pair, candidates_of, make_pairs
 from forethought.targets.preference import trajectory_scores
 
@@ -21,7 +21,7 @@ def save_small_model(folder: Path) -> Path:
 
 
 def pairs_in_play(compared: Compared) -> list[Pair]:
-    world = open_world(WORLD, PromptConfig(), default_image_size=None)
+    world = open_task(WORLD, PromptConfig(), default_image_size=None)
     candidates = [
         candidate
         for answer in (expert_answer("thoughts"), random_answer(0))

@@ -29,7 +29,7 @@ from forethought.generation.huggingface import load_policy
 from forethought.offline.dataset import load_episodes
 from forethought.offline.episodes import Episode, lay_out, scatter_actions
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.runs.metrics import read_metrics
 from forethought.training.behavior_cloning import cloning_loss
 from forethought.value_guided.models import HEADS_FILE, PolicyWithValues
@@ -238,7 +238,7 @@ def test_resumed_equals_never_stopped(
     assert_resumed_equals_never_stopped(train_archer, config, stopped_in, parts, 6, monkeypatch)
 
 
-def test_what_was_cut(config: ArcherConfig, crossing: World, tmp_path: Path) -> None:
+def test_what_was_cut(config: ArcherConfig, crossing: Task, tmp_path: Path) -> None:
     """Its last answer is not learned from; an episode of one cut answer has nothing to give."""
     walk = next(straight_on(crossing, range(1)))
     path = tmp_path / "cut.parquet"

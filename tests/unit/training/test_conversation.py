@@ -16,7 +16,7 @@ from forethought.offline.rows import Row, lay_out_rows, mark_replies, pack, to_r
 from forethought.rollouts.pictures import PictureEncoder
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 from forethought.runs.metrics import read_metrics
 from forethought.training.behavior_cloning import Replies, cloning_loss
 from forethought.training.run import Run
@@ -111,7 +111,7 @@ def test_replies_weigh_as_asked(answers: list[Example], policy: HuggingFacePolic
 def test_a_run_learns_the_replies(small_model: Path, tmp_path: Path) -> None:
     prompt = PromptConfig(format="action_only")
     wordle = EnvironmentConfig("Wordle", options=("replies=known",))
-    world = open_world(wordle, prompt, default_image_size=None)
+    world = open_task(wordle, prompt, default_image_size=None)
     games = play(world.id, world.factory(), world.prompter, expert_answer("action_only"), range(8))
     write_shard(tmp_path / "games.parquet", list(games))
     config = SFTConfig(

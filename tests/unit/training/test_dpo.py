@@ -30,7 +30,7 @@ from forethought.losses.preference.answers import Answers
 from forethought.models.loading import load_pretrained
 from forethought.rollouts.scripted import expert_answer, play, random_answer
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import open_world
+from forethought.rollouts.task import open_task
 from forethought.runs.metrics import read_metrics
 from forethought.targets.pairs import Pair
 from forethought.training.reference import (
@@ -56,7 +56,7 @@ def one_thread() -> None:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Episodes of the expert and of chance, who meet in the same states."""
     folder = tmp_path_factory.mktemp("data")
-    world = open_world(WORLD, PromptConfig(), default_image_size=None)
+    world = open_task(WORLD, PromptConfig(), default_image_size=None)
     for name, answer in (("expert", expert_answer("thoughts")), ("random", random_answer(0))):
         episodes = play(world.id, world.factory(), world.prompter, answer, range(12))
         write_shard(folder / f"{name}.parquet", list(episodes))

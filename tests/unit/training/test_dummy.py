@@ -13,14 +13,14 @@ from forethought.algorithms.q_sft.targets import init_residual_token, least_squa
 from forethought.algorithms.q_sft.train import begin
 from forethought.generation.huggingface import load_policy
 from forethought.offline.episodes import lay_out
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.value_guided.models import twin_of
 from forethought.value_guided.policy import Settings
 from tests.unit.training.offline_runs import OneProcess
 
 
 @pytest.fixture
-def learner(offline: dict[str, Any], crossing: World, small_model: Path) -> QSFTContext:
+def learner(offline: dict[str, Any], crossing: Task, small_model: Path) -> QSFTContext:
     config = QSFTConfig(**offline)
     policy = load_policy(str(small_model), slots=1)
     models = QSFTModels(policy, Settings(config.acting, config.support), is_joint=False)

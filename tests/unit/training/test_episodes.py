@@ -27,7 +27,7 @@ from forethought.offline.episodes import (
 from forethought.offline.rows import pack, to_example, to_rows
 from forethought.rollouts.pictures import PictureEncoder
 from forethought.rollouts.scripted import expert_answer, play
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from forethought.targets.reward_map import RewardMap, StepMaps
 from forethought.types import EnvironmentFailure, Message, Prompt, Trajectory
 from tests.unit.training.conftest import ACTION_ONLY
@@ -44,7 +44,7 @@ def policy(small_model: Path) -> HuggingFacePolicy:
 @pytest.fixture(scope="module")
 def conversation() -> Trajectory:
     """Wordle, in which every prompt goes on where the last answer ended."""
-    world = open_world(EnvironmentConfig("Wordle"), ACTION_ONLY, default_image_size=None)
+    world = open_task(EnvironmentConfig("Wordle"), ACTION_ONLY, default_image_size=None)
     answer = expert_answer("action_only")
     episodes = play(world.id, world.factory(), world.prompter, answer, range(100))
     return next(episode for episode in episodes if len(episode.steps) >= 4)
@@ -64,7 +64,7 @@ def test_a_conversation_is_one_row(conversation: Trajectory, policy: HuggingFace
     assert episode.tokens == len(whole)
 
 
-def test_steps_that_stand_alone_are_rows(crossing: World, policy: HuggingFacePolicy) -> None:
+def test_steps_that_stand_alone_are_rows(crossing: Task, policy: HuggingFacePolicy) -> None:
     (trajectory,) = straight_on(crossing, range(1, 2))
     episode = to_episode(trajectory, policy)
     assert len(episode.rows) == len(trajectory.steps) == 4
@@ -88,7 +88,7 @@ def test_a_row_ends_where_the_model_reads_no_further(
 
 
 def test_scored_together_as_each_alone(
-    conversation: Trajectory, crossing: World, policy: HuggingFacePolicy
+    conversation: Trajectory, crossing: Task, policy: HuggingFacePolicy
 ) -> None:
     """One pass over the rows gives every token the log-prob it has after its own prompt."""
     trajectories = [conversation, *straight_on(crossing, range(2))]
@@ -120,7 +120,7 @@ def test_scored_together_as_each_alone(
             torch.testing.assert_close(found_N, torch.cat(expected), atol=1e-4, rtol=1e-4)
 
 
-def test_there_and_back(crossing: World, policy: HuggingFacePolicy) -> None:
+def test_there_and_back(crossing: Task, policy: HuggingFacePolicy) -> None:
     episodes = [to_episode(one, policy) for one in straight_on(crossing, range(6))]
     parts = lay_out(episodes, policy.encoder, CPU, max_tokens=200)
     assert len(parts) > 2
@@ -239,7 +239,7 @@ def test_what_could_stand_there() -> None:
     assert [np.flatnonzero(row).tolist() for row in legal.numpy()] == [[1], [2, 3], [9]]
 
 
-def test_crashes_are_no_episodes(crossing: World, policy: HuggingFacePolicy) -> None:
+def test_crashes_are_no_episodes(crossing: Task, policy: HuggingFacePolicy) -> None:
     (trajectory,) = straight_on(crossing, range(1))
     with pytest.raises(ValueError, match="failed or empty episode"):
         to_episode(replace(trajectory, failure=EnvironmentFailure.CRASH), policy)

@@ -24,7 +24,7 @@ from forethought.generation.huggingface import load_policy
 from forethought.offline.dataset import load_episodes
 from forethought.offline.episodes import Episode, lay_out, scatter_actions
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.runs.metrics import read_metrics
 from forethought.training.run import Run
 from forethought.value_guided.models import HEADS_FILE, VALUES, PolicyWithValues, ValueModel
@@ -166,7 +166,7 @@ def test_a_model_that_imitates_already_is_left_as_it_is(
     assert acting.acting == config.acting
 
 
-def test_what_was_cut(config: ILQLConfig, crossing: World, tmp_path: Path) -> None:
+def test_what_was_cut(config: ILQLConfig, crossing: Task, tmp_path: Path) -> None:
     """Its last token has no target; where returns are the targets, it has none at all."""
     walk = cut_after(next(straight_on(crossing, range(1))), 2)
     write_shard(tmp_path / "cut.parquet", [walk, *straight_on(crossing, range(2))])

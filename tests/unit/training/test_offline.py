@@ -12,13 +12,13 @@ from forethought.errors import ConfigError
 from forethought.generation.huggingface import load_policy
 from forethought.offline.dataset import load_episodes
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.types import EnvironmentFailure
 from tests.unit.training.crossing import straight_on
 
 
 @pytest.fixture
-def crashed(crossing: World, tmp_path: Path) -> str:
+def crashed(crossing: Task, tmp_path: Path) -> str:
     """Data of one episode, which broke off."""
     (walk,) = straight_on(crossing, range(1))
     write_shard(
@@ -34,7 +34,7 @@ def test_no_known_step(crashed: str, small_model: Path) -> None:
 
 
 def test_no_known_step_and_a_range_that_is_declared(
-    crashed: str, offline: dict[str, Any], crossing: World
+    crashed: str, offline: dict[str, Any], crossing: Task
 ) -> None:
     """Nothing is fitted to the data, so it is not the map that refuses them."""
     config = replace(QSFTConfig(**offline), data=crashed, return_min=-6.0, return_max=0.0)

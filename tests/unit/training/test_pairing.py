@@ -18,7 +18,7 @@ from forethought.configs.parts import EnvironmentConfig, PromptConfig, RolloutCo
 from forethought.environments.vector import InProcessRunner
 from forethought.errors import ConfigError, StorageError
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from forethought.runs.pairs import read_pairs, write_pairs
 from forethought.targets.preference import trajectory_scores
 from forethought.types import Trajectory
@@ -61,7 +61,7 @@ class Counting(Alone):
 
 
 def play(config: DPOConfig, iteration: int = 0, run: Any = None) -> Gathered:
-    world: World = open_world(WORLD, PromptConfig(), default_image_size=None)
+    world: Task = open_task(WORLD, PromptConfig(), default_image_size=None)
     run = run or Alone()
     policy: Any = Dice({"up": 0.5, "down": 0.3, "jump": 0.2})
     with InProcessRunner(Stairs, 8) as runner:

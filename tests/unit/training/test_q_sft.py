@@ -22,7 +22,7 @@ from forethought.generation.huggingface import HuggingFacePolicy, load_policy
 from forethought.models.batching import Example
 from forethought.offline.episodes import Episode, lay_out, scatter_actions
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.runs.metrics import read_metrics
 from forethought.targets.reward_map import RewardMap, StepMaps, write_reward_map
 from forethought.types import Prompt
@@ -62,7 +62,7 @@ def all_logprobs(module: object, policy: HuggingFacePolicy, ids: tuple[int, ...]
 
 @pytest.mark.parametrize("gamma", [1.0, 0.9])
 def test_targets_ask_both_models_about_the_next_state(
-    gamma: float, q_sft_config: QSFTConfig, crossing: World, small_model: Path
+    gamma: float, q_sft_config: QSFTConfig, crossing: Task, small_model: Path
 ) -> None:
     """Each target against forward passes over its own prefix, and max p̄/π written out, without
     the dummy, on which p̄ puts the most."""
@@ -131,7 +131,7 @@ def targets_by_hand(
     return torch.tensor(targets)
 
 
-def test_targets_from_returns(q_sft_config: QSFTConfig, crossing: World, small_model: Path) -> None:
+def test_targets_from_returns(q_sft_config: QSFTConfig, crossing: Task, small_model: Path) -> None:
     """All tokens of a walk to the goal are worth γ per step that is left, those into the pit 0."""
     policy = load_policy(str(small_model), slots=1)
     config = replace(q_sft_config, gamma=0.5)
@@ -244,12 +244,12 @@ def test_steps_of_phases(q_sft_config: QSFTConfig) -> None:
 # The data
 
 
-def loaded(config: QSFTConfig, world: World, model: Path) -> OfflineData:
+def loaded(config: QSFTConfig, world: Task, model: Path) -> OfflineData:
     return load_offline(config, world, load_policy(str(model), slots=1))
 
 
 def test_the_map_is_given_or_declared_or_fitted(
-    q_sft_config: QSFTConfig, crossing: World, small_model: Path, tmp_path: Path
+    q_sft_config: QSFTConfig, crossing: Task, small_model: Path, tmp_path: Path
 ) -> None:
     data = tmp_path / "data"
     data.mkdir()
@@ -268,7 +268,7 @@ def test_the_map_is_given_or_declared_or_fitted(
 
 
 def test_the_dummy_is_never_said(
-    q_sft_config: QSFTConfig, crossing: World, small_model: Path
+    q_sft_config: QSFTConfig, crossing: Task, small_model: Path
 ) -> None:
     data = loaded(q_sft_config, crossing, small_model)
     assert data.dummy == load_policy(str(small_model), slots=1).encoder.tokenizer.pad_token_id
@@ -281,7 +281,7 @@ def test_the_dummy_is_never_said(
 
 
 def test_what_was_cut_has_no_last_target(
-    q_sft_config: QSFTConfig, crossing: World, small_model: Path, tmp_path: Path
+    q_sft_config: QSFTConfig, crossing: Task, small_model: Path, tmp_path: Path
 ) -> None:
     walks = [*straight_on(crossing, range(4)), cut_after(next(straight_on(crossing, range(1))), 2)]
     write_shard(tmp_path / "cut.parquet", walks)
@@ -293,7 +293,7 @@ def test_what_was_cut_has_no_last_target(
 
 
 def test_legal_answers_alone_where_only_they_count(
-    q_sft_config: QSFTConfig, crossing: World, small_model: Path, tmp_path: Path
+    q_sft_config: QSFTConfig, crossing: Task, small_model: Path, tmp_path: Path
 ) -> None:
     (walk,) = straight_on(crossing, range(1))
     completion = replace(walk.steps[0].completion, text="I fly.")

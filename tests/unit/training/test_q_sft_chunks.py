@@ -11,7 +11,7 @@ from forethought.algorithms.q_sft.targets import compute_targets
 from forethought.algorithms.q_sft.train import value_loss
 from forethought.generation.huggingface import load_policy
 from forethought.offline.episodes import lay_out
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.value_guided.policy import Settings
 from tests.unit.training.offline_runs import OneProcess
 from tests.unit.training.test_q_sft import (
@@ -22,7 +22,7 @@ from tests.unit.training.test_q_sft import (
 
 def test_a_large_vocabulary_is_judged_and_learned_in_chunks(
     q_sft_config: QSFTConfig,  # noqa: F811
-    crossing: World,
+    crossing: Task,
     small_model: Path,
 ) -> None:
     """Targets, loss and gradient are those of all logits at once."""

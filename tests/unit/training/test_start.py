@@ -8,19 +8,19 @@ from forethought.environments.contract import ExpertAction
 from forethought.models.tiny import train_tokenizer
 from forethought.prompts.answers import write_answer
 from forethought.rollouts.store import read_shards
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.training.start import texts_of, tokenizer_of
 from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 
 
-def test_the_tokenizer_reads_the_data_where_there_are_any(crossing: World, walks: Path) -> None:
+def test_the_tokenizer_reads_the_data_where_there_are_any(crossing: Task, walks: Path) -> None:
     config = SFTConfig(data=str(walks), environment=CROSSING, prompt=ACTION_ONLY)
     steps = [step for trajectory in read_shards(walks) for step in trajectory.steps]
     told = [(*(m.text for m in step.prompt.messages), step.completion.text) for step in steps]
     assert texts_of(crossing, config) == [text for texts in told for text in texts]
 
 
-def test_the_tokenizer_reads_the_expert_where_there_are_none(crossing: World) -> None:
+def test_the_tokenizer_reads_the_expert_where_there_are_none(crossing: Task) -> None:
     texts = texts_of(crossing, SFTConfig(environment=CROSSING, prompt=ACTION_ONLY))
     assert {text for text in texts if text.startswith("{")} == {
         write_answer(ExpertAction(move, ()), "action_only") for move in ("right", "down")
@@ -40,7 +40,7 @@ class SecondProcess:
         return [self.trained]
 
 
-def test_only_the_first_process_trains_the_tokenizer(crossing: World) -> None:
+def test_only_the_first_process_trains_the_tokenizer(crossing: Task) -> None:
     config = SFTConfig(environment=CROSSING, prompt=ACTION_ONLY)
     trained = train_tokenizer(texts_of(crossing, config))
     other = cast(Any, SecondProcess(trained.backend_tokenizer.to_str()))

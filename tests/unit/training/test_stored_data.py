@@ -15,13 +15,13 @@ from forethought.offline.stored_data import require_learnable, unlike
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 
 NUMBER_LINE = EnvironmentConfig("NumberLine")
 
 
-def world_of(size: int | None, name: str = "NumberLine") -> World:
-    return open_world(EnvironmentConfig(name), PromptConfig(), default_image_size=size)
+def world_of(size: int | None, name: str = "NumberLine") -> Task:
+    return open_task(EnvironmentConfig(name), PromptConfig(), default_image_size=size)
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_held_out_episodes_are_refused(field: str, tmp_path: Path) -> None:
 def test_prompts_of_other_settings_are_told(data: Path) -> None:
     config = SFTConfig(data=str(data), environment=NUMBER_LINE)
     assert unlike(config, world_of(48)) is None
-    bare = open_world(NUMBER_LINE, PromptConfig(format="action_only"), default_image_size=48)
+    bare = open_task(NUMBER_LINE, PromptConfig(format="action_only"), default_image_size=48)
     note = unlike(config, bare)
     assert note is not None
     assert note.startswith(f"the prompts in {data} are not those that NumberLine has")

@@ -22,7 +22,7 @@ from forethought.generation.huggingface import load_policy
 from forethought.prompts.answers import write_answer
 from forethought.rollouts.scripted import play
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from forethought.runs.sources import model_source
 from forethought.types import Observation, Trajectory
 from tests.unit.training.conftest import ACTION_ONLY, CROSSING
@@ -78,7 +78,7 @@ def test_replies_are_refused_where_there_are_none(
 
 
 @pytest.mark.slow
-def test_it_does_what_it_is_asked_for(small_model: Path, crossing: World, tmp_path: Path) -> None:
+def test_it_does_what_it_is_asked_for(small_model: Path, crossing: Task, tmp_path: Path) -> None:
     """From the north half walk on to the goal and half turn off into the pit."""
     starts = range(0, 160, 4)
     walks = [*straight_on(crossing, starts), *turning_off(crossing, starts)]
@@ -99,7 +99,7 @@ def test_it_does_what_it_is_asked_for(small_model: Path, crossing: World, tmp_pa
     assert [success(model, level) for level in (1, 2, None)] == [0.0, 1.0, 1.0]
 
 
-def turning_off(world: World, seeds: range) -> Iterator[Trajectory]:
+def turning_off(world: Task, seeds: range) -> Iterator[Trajectory]:
     """From the north to the crossing, and there to the right, into the pit."""
 
     def answer(_: object, seen: Observation) -> str:
@@ -112,7 +112,7 @@ def turning_off(world: World, seeds: range) -> Iterator[Trajectory]:
 def success(model: Path, level: int | None) -> float:
     prompt = replace(ACTION_ONLY, return_bins=2, return_bin=level)
     environment = EnvironmentConfig(CROSSING.id)
-    world = open_world(environment, prompt, default_image_size=None)
+    world = open_task(environment, prompt, default_image_size=None)
     settings = EvaluationSettings(episodes=8, max_new_tokens=12, num_envs=8)
     played = play_policy(load_policy(str(model), slots=8), world, settings)
     north = [one for one in played if one.seed % 4 == 0]

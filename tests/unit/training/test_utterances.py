@@ -10,7 +10,7 @@ from forethought.configs.parts import EnvironmentConfig
 from forethought.generation.huggingface import load_policy
 from forethought.offline.episodes import Episode, lay_out, to_episode
 from forethought.rollouts.scripted import expert_answer, play
-from forethought.rollouts.world import World, open_world
+from forethought.rollouts.task import Task, open_task
 from tests.unit.training.conftest import ACTION_ONLY
 from tests.unit.training.crossing import cut_after, straight_on
 
@@ -36,11 +36,11 @@ def test_targets(terminated: bool, bootstrap: float | None, last: float, known: 
 
 
 @pytest.mark.parametrize("max_tokens", [120, 4096])
-def test_marks(max_tokens: int, crossing: World, small_model: Path) -> None:
+def test_marks(max_tokens: int, crossing: Task, small_model: Path) -> None:
     """In rows of one answer and in a conversation, laid out in another order, over several
     parts: each token belongs to its answer, first and last token included."""
     policy = load_policy(str(small_model), slots=1)
-    wordle = open_world(EnvironmentConfig("Wordle"), ACTION_ONLY, default_image_size=None)
+    wordle = open_task(EnvironmentConfig("Wordle"), ACTION_ONLY, default_image_size=None)
     answer = expert_answer("action_only")
     conversation = next(play("Wordle", wordle.factory(), wordle.prompter, answer, range(1)))
     walks = list(straight_on(crossing, range(2)))

@@ -30,9 +30,9 @@ from forethought.errors import ConfigError, OffPolicyError
 from forethought.losses.policy import clipped_policy_loss
 from forethought.losses.value import clipped_value_loss, explained_variance
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
-from forethought.rollouts.pictured import PicturedWorld, open_pictured_world
+from forethought.rollouts.pictured import PicturedTask, open_pictured_task
 from forethought.rollouts.seeding import Split
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.runs.sources import MODEL_DIR, model_source
 from forethought.targets.gae import trajectory_advantages
 from forethought.targets.normalize import normalize_advantages
@@ -126,7 +126,7 @@ def train_cnn(config: CNNConfig, *, existing: Existing = "refuse") -> Path:
         return run.folder.path
 
 
-def start_cnn(config: CNNConfig, run: Run) -> tuple[World, CNNPolicy]:
+def start_cnn(config: CNNConfig, run: Run) -> tuple[Task, CNNPolicy]:
     """Opens the world and makes the network: from the run's checkpoint where it goes on.
 
     Raises:
@@ -137,28 +137,28 @@ def start_cnn(config: CNNConfig, run: Run) -> tuple[World, CNNPolicy]:
     if run.checkpoint is not None:
         policy = load_cnn(run.checkpoint / MODEL_DIR, version=run.steps_done)
         size = policy.shape.height
-        world = open_pictured_world(config.environment, default_image_size=size).world
+        world = open_pictured_task(config.environment, default_image_size=size).world
     else:
         world, policy = make_policy(config)
     policy.to(device)
     return world, policy
 
 
-def make_policy(config: CNNConfig) -> tuple[World, CNNPolicy]:
+def make_policy(config: CNNConfig) -> tuple[Task, CNNPolicy]:
     """A network that has learned nothing, made for its world."""
     if config.model == CNN:
-        seen = open_pictured_world(config.environment, default_image_size=IMAGE_SIZE)
+        seen = open_pictured_task(config.environment, default_image_size=IMAGE_SIZE)
         side = min(seen.height, seen.width)
         require(side >= SMALLEST, "environment.image_size", side, f"{SMALLEST} or more")
         return seen.world, make_cnn(shape_of(seen, config, None), None, seed=config.seed)
     frozen, size = take_tower(model_source(config.model), config.pooling)
-    seen = open_pictured_world(config.environment, default_image_size=size)
+    seen = open_pictured_task(config.environment, default_image_size=size)
     blank = np.zeros((seen.height, seen.width, 3), dtype=np.uint8)
     shape = shape_of(seen, config, frozen([blank]).shape[1])
     return seen.world, make_cnn(shape, frozen, seed=config.seed)
 
 
-def shape_of(seen: PicturedWorld, config: CNNConfig, features: int | None) -> Shape:
+def shape_of(seen: PicturedTask, config: CNNConfig, features: int | None) -> Shape:
     """The network that this world and these settings ask for."""
     return Shape(
         actions=seen.actions,
@@ -172,7 +172,7 @@ def shape_of(seen: PicturedWorld, config: CNNConfig, features: int | None) -> Sh
 
 
 def make_collector(
-    learner: Learner, world: World, runner: Runner, run: Run, on_step: Callable[[int], object]
+    learner: Learner, world: Task, runner: Runner, run: Run, on_step: Callable[[int], object]
 ) -> Collector:
     """Slots in training episodes, brought back to where a stopped run left them."""
     rollout = learner.config.rollout

@@ -17,7 +17,7 @@ from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.slot import Start
 from forethought.rollouts.store import read_shards
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.runs.pairs import AnswerPlace, PairPlace
 from forethought.targets.pairs import (
     Candidate,
@@ -76,7 +76,7 @@ class _Root(NamedTuple):
 def make_collectors(
     config: DPOConfig,
     policy: HuggingFacePolicy,
-    world: World,
+    world: Task,
     runner: Runner,
     run: Run,
     on_step: Callable[[int], object],

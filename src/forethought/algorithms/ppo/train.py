@@ -19,7 +19,7 @@ from forethought.environments.vector import Runner
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.training.optim import Stretch
 from forethought.training.reference import Reference, load_reference, start_reference
 from forethought.training.run import Existing, Run, advance, open_run
@@ -105,7 +105,7 @@ def open_reference(policy: HuggingFacePolicy, config: PPOConfig, run: Run) -> Re
 
 
 def make_collector(
-    learner: Learner, world: World, runner: Runner, on_step: Callable[[int], object]
+    learner: Learner, world: Task, runner: Runner, on_step: Callable[[int], object]
 ) -> Collector:
     """Slots in training episodes, brought back to where a stopped run left them."""
     policy, _, config, run, _ = learner

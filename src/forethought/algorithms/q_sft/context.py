@@ -18,7 +18,7 @@ from forethought.models.loading import BEHAVIOR
 from forethought.offline.dataset import require_known, stored, stored_earned
 from forethought.offline.episodes import Episode, to_episode
 from forethought.prompts.answers import write_answer
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.runs.sources import MODEL_DIR
 from forethought.targets.reward_map import (
     RewardMap,
@@ -154,7 +154,7 @@ class OfflineData(NamedTuple):
 
 def load_offline(
     config: QSFTConfig,
-    world: World,
+    world: Task,
     policy: HuggingFacePolicy,
     *,
     on_episode: Callable[[], object] | None = None,
@@ -224,7 +224,7 @@ def find_dummy(episodes: Sequence[Episode], encoder: Encoder) -> int:
     )
 
 
-def _legal_answers(world: World, encoder: Encoder) -> CompletionTrie:
+def _legal_answers(world: Task, encoder: Encoder) -> CompletionTrie:
     actions = world.actions
     expected = f"vocabulary for {world.id}, which has no fixed list of actions"
     require(actions is not None, "action_set", "legal", expected)

@@ -14,7 +14,7 @@ from forethought.rollouts.action_noise import SlippingExpert
 from forethought.rollouts.dagger import corrected
 from forethought.rollouts.scripted import expert_answer
 from forethought.rollouts.store import read_shards
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.targets.levels import best_episodes, return_bins
 from forethought.targets.reward_map import returns_to_go
 from forethought.training.start import expert_episodes
@@ -55,7 +55,7 @@ def _asked(trajectory: Trajectory, told: tuple[int, ...], levels: int) -> Iterat
         yield replace(step, prompt=replace(step.prompt, messages=messages))
 
 
-def demonstrated_steps(world: World, config: SFTConfig) -> Iterator[tuple[Step, bool]]:
+def demonstrated_steps(world: Task, config: SFTConfig) -> Iterator[tuple[Step, bool]]:
     """The expert's steps, without end, and whether to learn from them: not where it slips."""
     world.require_expert()
     expert = SlippingExpert(config.action_noise, config.prompt.format, seed=config.seed)
@@ -64,7 +64,7 @@ def demonstrated_steps(world: World, config: SFTConfig) -> Iterator[tuple[Step, 
         yield from zip(trajectory.steps, (not slip for slip in slips), strict=False)
 
 
-def corrected_steps(world: World, config: SFTConfig, played: Path) -> Iterator[Step]:
+def corrected_steps(world: Task, config: SFTConfig, played: Path) -> Iterator[Step]:
     """The expert's answers in the states of stored episodes.
 
     Raises:

@@ -13,7 +13,7 @@ from forethought.models.batching import Example
 from forethought.offline.dataset import shuffled_batch
 from forethought.offline.rows import to_example, to_rows
 from forethought.offline.stored_data import require_own
-from forethought.rollouts.world import World
+from forethought.rollouts.task import Task
 from forethought.training.behavior_cloning import clone_behavior
 from forethought.training.run import Existing, Run, open_run
 from forethought.training.start import start
@@ -73,7 +73,7 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
 
 
 def read_answers(
-    config: SFTConfig, world: World, policy: HuggingFacePolicy, run: Run
+    config: SFTConfig, world: Task, policy: HuggingFacePolicy, run: Run
 ) -> Iterator[tuple[Example, bool]]:
     """Prompts and answers, and whether to learn from them: from stored trajectories, or from the
     world's expert, in its own episodes and in those that it corrects.

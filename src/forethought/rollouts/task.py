@@ -29,7 +29,7 @@ from forethought.types import Observation
 
 
 @dataclass(frozen=True)
-class World:
+class Task:
     """A chosen environment with its options, and the words that belong to it."""
 
     id: str
@@ -92,9 +92,9 @@ class World:
         return observation
 
 
-def open_world(
+def open_task(
     config: EnvironmentConfig, prompt: PromptConfig, *, default_image_size: int | None
-) -> World:
+) -> Task:
     """Checks the settings by building one instance.
 
     Args:
@@ -132,7 +132,7 @@ def open_world(
                 sample.resolve_action if isinstance(sample, WithActionResolution) else None
             ),
         )
-        return World(
+        return Task(
             name,
             tuple(sorted(options.items())),
             factory,
