@@ -49,6 +49,11 @@ COMMANDS = (
         "Write a run's curves and episodes as one HTML page.",
     ),
     Command(
+        "push",
+        "forethought.cli.push:push",
+        "Push a run's model to the Hugging Face hub, with a model card.",
+    ),
+    Command(
         "collect",
         "forethought.cli.collect:collect",
         "Store episodes of an expert, a random policy, a suboptimal policy or a model as Parquet.",
