@@ -24,7 +24,7 @@ from forethought.algorithms.q_sft.context import find_maps
 from forethought.configs.acting import ActingConfig
 from forethought.configs.file import load_any_config
 from forethought.errors import ConfigError
-from forethought.losses.support import likelihood_ratios, support_mask
+from forethought.losses.q_sft import likelihood_ratios, support_mask
 from forethought.offline.dataset import stored
 from forethought.offline.episodes import Episode, gather_actions, lay_out, to_episode
 from forethought.runs.run_folder import RunFolder

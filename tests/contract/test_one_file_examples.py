@@ -20,7 +20,7 @@ from forethought.algorithms.q_sft.targets import compute_targets
 from forethought.algorithms.q_sft.train import value_loss
 from forethought.configs.acting import ActingConfig, SupportConfig
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.losses.preference.dpo import dpo_loss
+from forethought.losses.preference import dpo_loss
 from forethought.models.batching import Example
 from forethought.models.loading import LoadedModel
 from forethought.offline.episodes import Episode, lay_out

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from forethought.losses.aggregation import masked_mean
 from forethought.losses.checks import checked_mask, require_axes, require_float32
-from forethought.losses.masked_mean import masked_mean
 
 
 class CrossEntropy(NamedTuple):

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from forethought.losses.aggregation import masked_mean
 from forethought.losses.checks import (
     checked_mask,
     require_axes,
@@ -10,7 +11,6 @@ from forethought.losses.checks import (
     require_float32,
     require_one_shape,
 )
-from forethought.losses.masked_mean import masked_mean
 
 
 def kl_to_reference(

@@ -5,14 +5,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from forethought.losses.aggregation import Aggregation, aggregate
+from forethought.losses.aggregation import Aggregation, aggregate, masked_mean
 from forethought.losses.checks import (
     checked_mask,
     require_constant,
     require_float32,
     require_one_shape,
 )
-from forethought.losses.masked_mean import masked_mean
 
 
 class PolicyLoss(NamedTuple):

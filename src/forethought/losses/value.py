@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from forethought.losses.aggregation import masked_mean
 from forethought.losses.checks import (
     checked_mask,
     require_axes,
@@ -12,7 +13,6 @@ from forethought.losses.checks import (
     require_float32,
     require_one_shape,
 )
-from forethought.losses.masked_mean import masked_mean
 
 
 class ValueLoss(NamedTuple):

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forethought.targets.checks import FloatArray, require_fraction, require_series
-from forethought.targets.group_relative import group_normalized_advantages
-from forethought.targets.normalize import normalize_advantages
+from forethought.targets.episode_advantages import group_normalized_advantages, normalize_advantages
 from forethought.targets.returns import discounted_returns
 
 

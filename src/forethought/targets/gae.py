@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forethought.targets.checks import FloatArray, require_fraction, require_series
-from forethought.targets.ends import value_after_last_step
+from forethought.targets.returns import value_after_last_step
 from forethought.types import Trajectory
 
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from forethought.targets.anchor_states import group_in_group_advantages
 from forethought.targets.checks import FloatArray
-from forethought.targets.group_relative import (
+from forethought.targets.episode_advantages import (
     group_centered_advantages,
     group_normalized_advantages,
+    leave_one_out_advantages,
 )
-from forethought.targets.leave_one_out import leave_one_out_advantages
 from forethought.types import Trajectory
 
 GroupEstimator = Literal["rloo", "grpo", "dr_grpo", "gigpo"]

@@ -1,10 +1,11 @@
-"""Discounted returns-to-go."""
+"""Discounted returns, and what follows the last step."""
+
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forethought.targets.checks import FloatArray, require_fraction, require_series
-from forethought.targets.ends import value_after_last_step
 
 
 def discounted_returns(
@@ -44,3 +45,36 @@ def discounted_returns(
         following = float(rewards_T[t]) + gamma * following
         returns_T[t] = following
     return returns_T
+
+
+def value_after_last_step(*, terminated: bool, bootstrap_value: float | None) -> float:
+    """The discounted return still to come when the run of steps is over.
+
+    A run stops in one of three ways. The world *terminated* it: nothing follows,
+    the value is zero. A limit *truncated* it, or the *collection was cut* in the
+    middle of an episode: more would have followed, and the critic says how much.
+    The first never merges with the other two.
+
+    Args:
+        terminated: whether the world reached an end of its own.
+        bootstrap_value: the critic's value of the state after the last step;
+            None exactly when terminated.
+
+    Raises:
+        ValueError: a bootstrap value after termination, none without it, or one
+            that is not finite.
+    """
+    if terminated:
+        if bootstrap_value is not None:
+            raise ValueError(
+                f"bootstrap_value: expected None after termination, got {bootstrap_value}"
+            )
+        return 0.0
+    if bootstrap_value is None:
+        raise ValueError(
+            "bootstrap_value: expected the value of the state after the last step, because "
+            "the run was truncated or cut and not terminated; got None"
+        )
+    if not isfinite(bootstrap_value):
+        raise ValueError(f"bootstrap_value: expected a finite number, got {bootstrap_value}")
+    return bootstrap_value

@@ -45,7 +45,7 @@ class Lengths(NamedTuple):
     pictures: float
     """Bytes."""
     packed: float
-    """Bytes of the pictures as `offline/packing.py` keeps them."""
+    """Bytes of the pictures as `offline/rows.py` keeps them."""
 
     @property
     def tokens(self) -> float:

@@ -21,7 +21,7 @@ from forethought.errors import PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.generation.decoding import DecodeLoop
 from forethought.generation.huggingface import HuggingFacePolicy, load_policy
-from forethought.losses.support import likelihood_ratios, support_mask
+from forethought.losses.q_sft import likelihood_ratios, support_mask
 from forethought.models.actor_critic import ActorCritic
 from forethought.models.limits import Limits
 from forethought.models.loading import BEHAVIOR

@@ -10,10 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from forethought.losses.aggregation import Aggregation
+from forethought.losses.aggregation import Aggregation, masked_mean
 from forethought.losses.cross_entropy import token_mean_cross_entropy
 from forethought.losses.entropy import token_entropy
-from forethought.losses.masked_mean import masked_mean
 from forethought.losses.policy import clipped_policy_loss
 from forethought.losses.value import clipped_value_loss
 

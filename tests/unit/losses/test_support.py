@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from forethought.losses.support import likelihood_ratios, support_mask
+from forethought.losses.q_sft import likelihood_ratios, support_mask
 
 BEHAVIOR = torch.tensor([[0.6, 0.3, 0.09, 0.01]]).log()
 LIKELIHOOD = torch.tensor([[0.3, 0.3, 0.009, 0.01]]).log()

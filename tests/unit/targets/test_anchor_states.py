@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from forethought.targets.anchor_states import group_in_group_advantages
-from forethought.targets.group_relative import group_normalized_advantages
+from forethought.targets.episode_advantages import group_normalized_advantages
 
 # Two episodes, γ = 0.5:
 #

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from forethought.targets.bellman import bellman_targets
+from forethought.targets.q_sft import bellman_targets
 
 
 @pytest.mark.parametrize(

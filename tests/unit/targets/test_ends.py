@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from forethought.targets.ends import value_after_last_step
+from forethought.targets.returns import value_after_last_step
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from forethought.targets.batch_normalized import batch_normalized_advantages
-from forethought.targets.group_relative import (
+from forethought.targets.episode_advantages import (
+    batch_normalized_advantages,
     group_centered_advantages,
     group_normalized_advantages,
+    leave_one_out_advantages,
 )
-from forethought.targets.leave_one_out import leave_one_out_advantages
 
 Estimator = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 RLOO, GRPO, DR_GRPO = (

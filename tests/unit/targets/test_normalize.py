@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from forethought.targets.normalize import EPSILON, normalize_advantages
+from forethought.targets.episode_advantages import EPSILON, normalize_advantages
 
 
 @pytest.mark.parametrize(

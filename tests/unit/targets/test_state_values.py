@@ -10,7 +10,7 @@ from math import exp, inf, log
 import pytest
 import torch
 
-from forethought.targets.state_values import LocalValues, local_values, values_along
+from forethought.targets.q_sft import LocalValues, local_values, values_along
 
 BEHAVIOR, RATIOS = [0.5, 0.3, 0.2], [0.4, 0.9, 0.6]
 LIKELIHOOD = [p * q for p, q in zip(BEHAVIOR, RATIOS, strict=True)]

@@ -26,7 +26,7 @@ from forethought.configs.parts import (
 )
 from forethought.errors import ConfigError
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.losses.preference.answers import Answers
+from forethought.losses.preference import Answers
 from forethought.models.loading import load_pretrained
 from forethought.rollouts.scripted import expert_answer, play, random_answer
 from forethought.rollouts.store import write_shard

@@ -14,7 +14,7 @@ from forethought.algorithms.dpo.samples import (
     to_pair_sample,
 )
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.losses.preference.dpo import dpo_loss
+from forethought.losses.preference import dpo_loss
 from forethought.models.batching import Example, build_batch
 from forethought.models.loading import load_pretrained
 from forethought.targets.pairs import Compared, Pair

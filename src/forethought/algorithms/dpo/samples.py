@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.losses.preference.answers import Answers
+from forethought.losses.preference import Answers
 from forethought.models.actor_critic import Scores
 from forethought.models.batching import (
     ROW_TOKENS,

@@ -33,8 +33,8 @@ from forethought.algorithms.dpo.samples import (
 )
 from forethought.algorithms.dpo.scoring import Known, Learner, ask_reference
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.losses.preference.action_consistency import action_consistency_loss
-from forethought.losses.preference.answers import Answers
+from forethought.losses.preference import Answers
+from forethought.losses.thought_preference import action_consistency_loss
 from forethought.models.actor_critic import Scores
 from forethought.rollouts.collector import Collected
 from forethought.targets.pairs import Pair

@@ -6,7 +6,7 @@ from torch import Tensor
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.samples import Old
 from forethought.losses.policy import PolicyLoss, clipped_policy_loss
-from forethought.losses.preference.action_consistency import action_consistency_loss
+from forethought.losses.thought_preference import action_consistency_loss
 from forethought.losses.thoughts import thought_scaled_logprobs
 from forethought.losses.value import ValueLoss, clipped_value_loss
 from forethought.models.actor_critic import Scores

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from forethought.algorithms.q_sft.context import QSFTContext
-from forethought.losses.support import support_mask
+from forethought.losses.q_sft import support_mask
 from forethought.offline.episodes import (
     Episode,
     Transitions,
@@ -20,8 +20,13 @@ from forethought.offline.episodes import (
     transitions,
 )
 from forethought.offline.rows import RowBatch
-from forethought.targets.bellman import BellmanTargets, bellman_targets
-from forethought.targets.state_values import LocalValues, local_values, values_along
+from forethought.targets.q_sft import (
+    BellmanTargets,
+    LocalValues,
+    bellman_targets,
+    local_values,
+    values_along,
+)
 from forethought.types import Metric
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from forethought.losses.preference.answers import Answers
+from forethought.losses.preference import Answers
 
 
 class Given(NamedTuple):

@@ -12,15 +12,17 @@ from typing import Protocol
 import pytest
 import torch
 
-from forethought.losses.preference.action_weighted import action_weighted_loss
-from forethought.losses.preference.answers import Answers, PreferenceLoss
-from forethought.losses.preference.constant_action import constant_action_loss
-from forethought.losses.preference.dpo import dpo_loss
-from forethought.losses.preference.hinge import hinge_loss
-from forethought.losses.preference.ipo import ipo_loss
-from forethought.losses.preference.robust import robust_dpo_loss
-from forethought.losses.preference.rpo import rpo_loss
-from forethought.losses.preference.simpo import simpo_loss
+from forethought.losses.preference import (
+    Answers,
+    PreferenceLoss,
+    dpo_loss,
+    hinge_loss,
+    ipo_loss,
+    robust_dpo_loss,
+    rpo_loss,
+    simpo_loss,
+)
+from forethought.losses.thought_preference import action_weighted_loss, constant_action_loss
 from tests.unit.losses.preference.builders import Given, Slopes, answers, slopes
 
 WINNER = Given(0.5, 0.5, 0.25, 0.25)

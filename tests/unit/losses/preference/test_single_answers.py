@@ -5,8 +5,8 @@ from math import log
 import pytest
 import torch
 
-from forethought.losses.preference.action_consistency import action_consistency_loss
-from forethought.losses.preference.kto import kto_loss
+from forethought.losses.preference import kto_loss
+from forethought.losses.thought_preference import action_consistency_loss
 
 
 @pytest.mark.parametrize(

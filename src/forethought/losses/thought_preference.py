@@ -1,4 +1,4 @@
-"""Action probability weighting (APW): thoughts count as much as they decide the action."""
+"""Preference losses that tell thoughts from actions (InteractiveCOT), and consistency (APC)."""
 
 from typing import Literal
 
@@ -6,12 +6,49 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from forethought.losses.preference.answers import (
+from forethought.losses.checks import (
+    require_axes,
+    require_constant,
+    require_float32,
+    require_one_shape,
+)
+from forethought.losses.preference import (
     Answers,
     PreferenceLoss,
     require_above_zero,
     require_pairs,
 )
+
+
+def constant_action_loss(*, winners: Answers, losers: Answers, beta: float) -> PreferenceLoss:
+    """DPO with log π_θ(a, T) split into a constant and the thoughts.
+
+        L = -mean log σ(q⁺ - q⁻)
+        q = β (log p(a|T) + log π_θ(T|x) - log π_ref(a, T|x))
+
+    InteractiveCOT, Eq. 4, where p(a|T) = π_θ(a|x, T) without gradient. Its gradient is
+    Eq. 5, dL/d log π_θ(T⁺) = -β σ(q⁻ - q⁺) / P; the paper prints σ(q⁺ - q⁻), with which a
+    pair would teach the more the better it is ranked already. The value is DPO's.
+
+    Args:
+        winners: (T⁺, a⁺) of each pair.
+        losers: (T⁻, a⁻) of each pair, in the same order.
+        beta: β > 0, per nat.
+
+    Returns:
+        The loss, and the margins q⁺ - q⁻.
+
+    Raises:
+        ValueError: what `require_pairs` refuses, or β not above 0.
+    """
+    require_pairs(winners=winners, losers=losers)
+    require_above_zero(beta=beta)
+    winners_P, losers_P = (
+        side._replace(action_P=side.action_P.detach()).log_ratios for side in (winners, losers)
+    )
+    margins_P = beta * (winners_P - losers_P)
+    return PreferenceLoss(-logsigmoid(margins_P).mean(), margins_P.detach())
+
 
 WeightGradient = Literal["detached", "full"]
 WeightNormalization = Literal["sequence", "geometric_mean"]
@@ -88,3 +125,30 @@ def action_probabilities(
     if normalization == "geometric_mean":
         logprobs_P = logprobs_P / tokens_P.clamp(min=1)
     return torch.exp(logprobs_P)
+
+
+def action_consistency_loss(*, action_P: Tensor, reference_action_P: Tensor) -> Tensor:
+    """How far the probability of the action, given the thoughts, has moved from the reference's.
+
+        C = mean (π_θ(a⁺|x, T⁺) - π_ref(a⁺|x, T⁺))²
+
+    InteractiveCOT, the term of Eq. 7 that κ multiplies; probabilities of whole actions,
+    not log-probs, so that an action which was improbable from the start costs little.
+    dC/d log π_θ = 2 π_θ (π_θ - π_ref) / P.
+
+    Args:
+        action_P: log π_θ(a⁺|x, T⁺) of the winners, summed over tokens, nats, fp32.
+        reference_action_P: the reference's, no gradient.
+
+    Returns:
+        A scalar from 0 to 1.
+
+    Raises:
+        ValueError: not [P], shapes differ, not float32, or a gradient into the reference.
+    """
+    tensors = {"action_P": action_P, "reference_action_P": reference_action_P}
+    require_axes("P", **tensors)
+    require_one_shape(**tensors)
+    require_float32(**tensors)
+    require_constant(reference_action_P=reference_action_P)
+    return (torch.exp(action_P) - torch.exp(reference_action_P)).square().mean()
