@@ -11,7 +11,7 @@ from forethought.algorithms.sft.config import SFTConfig
 from forethought.algorithms.sft.train import train_sft
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError
-from forethought.offline.stored_data import require_learnable, unlike
+from forethought.offline.stored_data import require_learnable, require_own, unlike
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import write_shard
@@ -70,9 +70,8 @@ def test_held_out_episodes_are_refused(field: str, tmp_path: Path) -> None:
     seeds = [episode_seed(Split.TRAINING, 0, 0), episode_seed(Split.EVALUATION, 0, 7)]
     episodes = play(world.id, world.factory, world.prompter, expert_answer("thoughts"), seeds)
     write_shard(tmp_path / "both.parquet", list(episodes))
-    config = SFTConfig(environment=NUMBER_LINE, **{field: str(tmp_path)})  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=f"{field}: .* holds held-out episodes"):
-        require_learnable(config, world)
+        require_own(field, str(tmp_path), world)
 
 
 def test_prompts_of_other_settings_are_told(data: Path) -> None:
