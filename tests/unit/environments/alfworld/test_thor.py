@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from examples.alfworld_thor.thor import ThorWorld, thor_settings, to_image
 
 from forethought.environments.alfworld.engine import Engine
 from forethought.environments.alfworld.games import read_game
 from forethought.environments.alfworld.progress import CONDITIONS, conditions_met, sort_out
-from forethought.environments.alfworld.thor import ThorWorld, thor_settings, to_image
 from forethought.environments.check import check_environment
 
 

@@ -4,7 +4,7 @@ The package's `AlfredThorEnv` needs a Unity build, which it downloads when it fi
 an X display. Everything here goes through its surface (`ThorSurface`), so that any object
 which has that can stand in for it.
 
-    forethought play forethought.environments.alfworld.thor:ThorWorld
+    forethought play examples.alfworld_thor.thor:ThorWorld
 """
 
 import random
