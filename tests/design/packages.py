@@ -87,7 +87,7 @@ PACKAGES: dict[str, set[str]] = {
         *("prompts", "models", "generation", "value_guided", "chat", "rollouts"),
     },
     "agents": {
-        *("types", "errors", "seals", "libraries", "configs", "algorithm_configs", "config_file"),
+        *("types", "errors", "seals", "libraries", "configs", "algorithm_registry", "config_file"),
         *("environments", "generation", "value_guided", "chat", "rollouts", "runs"),
         *("algorithms", "evaluation"),
     },

@@ -170,6 +170,38 @@ def test_no_algorithm_imports_another() -> None:
         assert not others, f"{module.where} imports {others}"
 
 
+CONFIG = re.compile(r"\b(SFT|PPO|DPO|CNN|QSFT|ILQL|Archer)Config\b")
+
+
+def test_no_one_asks_for_the_class_of_settings() -> None:
+    """What differs between algorithms is a question that every config answers (`AnyConfig`), or
+    is in the algorithm's record."""
+    asked = [
+        f"{module.where}:{node.lineno}: {ast.unparse(node)}"
+        for module in MODULES
+        for node in ast.walk(tree_of(module.path))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) in {"isinstance", "issubclass"}
+        and CONFIG.search(ast.unparse(node.args[1]))
+    ]
+    assert asked == []
+
+
+def test_settings_of_an_algorithm_are_known_in_its_folder() -> None:
+    """And to whoever makes them: the front door, `quickstart`."""
+    makers = {"__init__", "api", "cli.quickstart"}
+    strangers = [
+        f"{module.where}:{found.line}: {name}"
+        for module in MODULES
+        if module.name not in makers
+        for found in imports_of(tree_of(module.path))
+        if (name := ours(found)) is not None
+        and package_of(name) == "algorithm_configs"
+        and not module.name.startswith(name.removesuffix("config"))
+    ]
+    assert strangers == []
+
+
 # Files
 
 

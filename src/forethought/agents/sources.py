@@ -1,10 +1,12 @@
 """What may be named as a policy: a run, a checkpoint, a model's folder, a hub id, or a
 model behind an endpoint."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from forethought.agents.endpoints import open_api_player
+from forethought.algorithms.registry import algorithm_of
 from forethought.chat.policy import PREFIX
 from forethought.configs.api import ApiConfig
 from forethought.configs.contract import AnyConfig
@@ -12,7 +14,6 @@ from forethought.configs.file import load_any_config
 from forethought.configs.parts import TINY_MODELS, EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError
 from forethought.generation.contract import Policy
-from forethought.rollouts.pictured import open_pictured_task
 from forethought.rollouts.task import Task, open_task
 from forethought.runs.checkpoints import newest_checkpoint
 from forethought.runs.run_folder import RunFolder
@@ -40,6 +41,11 @@ class Source(NamedTuple):
     def max_new_tokens(self) -> int | None:
         """The longest answer that it was trained to give, where that is known."""
         return None if self.config is None else self.config.max_new_tokens
+
+    @property
+    def open_policy(self) -> Callable[..., tuple[Policy, Task]] | None:
+        """What opens a policy that is no language model, where its algorithm trains such."""
+        return None if self.config is None else algorithm_of(self.config).open_policy
 
 
 def find_source(name: str) -> Source:
@@ -88,14 +94,10 @@ def open_player(
     """
     if source.is_api:
         return open_api_player(source.model, environment, prompt, api)
-    from forethought.algorithms.cnn.network import is_cnn, load_cnn
+    if (open_policy := source.open_policy) is not None:
+        return open_policy(Path(source.model), environment, prompt, slots=slots)
     from forethought.value_guided.policy import load_acting
 
-    if is_cnn(Path(source.model)):
-        agent = load_cnn(Path(source.model))
-        seen = open_pictured_task(environment, default_image_size=agent.shape.height)
-        agent.require_actions(seen.actions)
-        return agent, seen.world
     if prompt.history == "summary":  # refuses at once what is no use once the model is loaded
         open_task(environment, prompt, default_image_size=None)
     policy = load_acting(source.model, slots=slots)

@@ -98,19 +98,18 @@ class Algorithm:
         """The class of its settings."""
         return load(self.config)
 
-    def train_run(self, config: AnyConfig, *, existing: str = "refuse", **more: Any) -> Path:
+    def train_run(self, config: AnyConfig, *, existing: str = "refuse") -> Path:
         """Trains; imports the loop, and with it torch.
 
         Args:
             config: settings of this algorithm.
             existing: what to do with a run that is in the output folder: "refuse", "resume" or
                 "overwrite".
-            more: handed on to the loop.
 
         Returns:
             The run folder.
         """
-        return load(self.train)(config, existing=existing, **more)
+        return load(self.train)(config, existing=existing)
 
     def plan_run(self, config: AnyConfig) -> Sequence[str]:
         """What a run will do and need, as lines; none where the algorithm has no plan."""

@@ -93,6 +93,8 @@ def serve(settings: Serve) -> None:
     if source.is_api:
         raise PolicyError(f"{settings.run} is served already — name a run or a model's folder")
     load_quietly(threads=settings.threads)
+    if source.open_policy is not None:
+        raise PolicyError(f"{settings.run} has no words — serve a language model")
     policy, check = load_served(settings, Path(source.model))
     engine = Engine(policy, check, seed=settings.seed)
     name = settings.name or settings.run.rstrip("/")
@@ -138,12 +140,9 @@ def load_served(settings: Serve, model: Path) -> "tuple[ActingPolicy, Check]":
     """The policy, and what refuses prompts that are too long for it.
 
     Raises:
-        PolicyError: it cannot be loaded, or has no words.
+        PolicyError: it cannot be loaded.
     """
-    from forethought.algorithms.cnn.network import is_cnn
     from forethought.value_guided.policy import load_acting
 
-    if is_cnn(model):
-        raise PolicyError(f"{settings.run} has no words — serve a language model")
     policy = load_acting(str(model), slots=settings.max_batch_size)
     return policy, policy.require_room

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Protocol
 
 from forethought.configs.parts import (
     ComputeConfig,
-    EnvironmentConfig,
     LoraConfig,
     OptimizerConfig,
     PromptConfig,
@@ -46,26 +45,32 @@ UPDATES = "updates"
 
 
 class AnyConfig(Protocol):
-    """Settings of an algorithm: a frozen dataclass that says these things."""
+    """Settings of an algorithm: a frozen dataclass that says these things.
+
+    `Any` stands for fields that take more than they hold (`configs/fields.py`): a type checker
+    sees a descriptor there, which no property of a protocol matches.
+    """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @property
-    def model(self) -> str:
+    def model(self) -> Any:
         """Where the run starts: a run folder, a folder of `save_pretrained`, a hub id, or
         "tiny"."""
         ...
 
     @property
-    def output(self) -> str:
-        """The run folder."""
+    def output(self) -> Any:
+        """The run folder, as text."""
         ...
 
     @property
     def seed(self) -> int: ...
 
     @property
-    def environment(self) -> EnvironmentConfig: ...
+    def environment(self) -> Any:
+        """`EnvironmentConfig`."""
+        ...
 
     @property
     def prompt(self) -> PromptConfig: ...
@@ -74,7 +79,7 @@ class AnyConfig(Protocol):
     def compute(self) -> ComputeConfig: ...
 
     @property
-    def data(self) -> str | None:
+    def data(self) -> Any:
         """Stored episodes to learn from; None where there are none."""
         ...
 
@@ -116,4 +121,4 @@ class OfflineConfig(LanguageConfig, Protocol):
     """Settings of an algorithm that learns in phases, from stored episodes alone."""
 
     @property
-    def data(self) -> str: ...
+    def data(self) -> Any: ...

@@ -21,5 +21,6 @@ ALGORITHM = Algorithm(
     config="forethought.algorithms.cnn.config:CNNConfig",
     train="forethought.algorithms.cnn.train:train_cnn",
     plan="forethought.algorithms.cnn.plan:plan_cnn",
+    policy="forethought.algorithms.cnn.network:open_cnn",
     check="forethought.algorithms.cnn.plan:check_cnn",
 )

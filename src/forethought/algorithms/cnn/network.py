@@ -16,8 +16,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from forethought.algorithms.cnn.frozen import FrozenFeatures, Pooling, load_frozen
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.errors import PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult
+from forethought.rollouts.pictured import open_pictured_task
+from forethought.rollouts.task import Task
 from forethought.types import Completion, FinishReason, Message, Prompt
 
 SMALLEST = 36
@@ -229,11 +232,6 @@ def make_cnn(shape: Shape, frozen: FrozenFeatures | None, *, seed: int) -> CNNPo
         return CNNPolicy(shape, ActionNetwork(shape), frozen)
 
 
-def is_cnn(folder: Path) -> bool:
-    """Whether `CNNPolicy.save` wrote here."""
-    return (folder / _SHAPE).is_file()
-
-
 def load_cnn(folder: Path, *, version: int = 0) -> CNNPolicy:
     """Reads what `CNNPolicy.save` wrote.
 
@@ -251,6 +249,21 @@ def load_cnn(folder: Path, *, version: int = 0) -> CNNPolicy:
         reason = str(error).strip().split("\n")[0]
         raise PolicyError(f"model {folder}: cannot be loaded: {reason}") from error
     return CNNPolicy(shape, module, frozen, version)
+
+
+def open_cnn(
+    folder: Path, environment: EnvironmentConfig, prompt: PromptConfig, *, slots: int
+) -> tuple[CNNPolicy, Task]:
+    """A trained network, and the environment as it sees it; it answers all at once, and reads no
+    prompt.
+
+    Raises:
+        PolicyError: the files do not belong together, or the environment has other actions.
+    """
+    policy = load_cnn(folder)
+    seen = open_pictured_task(environment, default_image_size=policy.shape.height)
+    policy.require_actions(seen.actions)
+    return policy, seen.world
 
 
 def _nature_convolutions() -> nn.Sequential:
