@@ -35,6 +35,25 @@ def require_common(seed: int, checkpoint_every: int) -> None:
     require(checkpoint_every >= 1, "checkpoint_every", checkpoint_every, "1 or more")
 
 
+def require_offline(
+    *, bc_epochs: float, batch_size: int, gamma: float, polyak_tau: float, return_bins: int
+) -> None:
+    """What algorithms ask that learn values from stored episodes."""
+    require(bc_epochs >= 0, "bc_epochs", bc_epochs, "0 or more")
+    require(batch_size >= 1, "batch_size", batch_size, "1 or more")
+    require(0 <= gamma <= 1, "gamma", gamma, "0 to 1")
+    require(0 < polyak_tau <= 1, "polyak_tau", polyak_tau, "above 0, at most 1")
+    expected = "0: values need no wanted return"
+    require(return_bins == 0, "prompt.return_bins", return_bins, expected)
+
+
+def require_value_heads(*, expectile: float, head_learning_rate: float) -> None:
+    """What algorithms ask whose values are heads: Q1, Q2 and V."""
+    require(0 < expectile < 1, "expectile", expectile, "between 0 and 1")
+    rate = head_learning_rate
+    require(0 < rate <= 0.1, "head_learning_rate", rate, "above 0, at most 0.1")
+
+
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = 8

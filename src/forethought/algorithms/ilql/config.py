@@ -19,6 +19,9 @@ from forethought.configs.parts import (
     OptimizerConfig,
     PromptConfig,
     require,
+    require_common,
+    require_offline,
+    require_value_heads,
 )
 
 
@@ -94,22 +97,18 @@ class ILQLConfig:
 
     def __post_init__(self) -> None:
         settle(self)
-        require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
-        every = self.checkpoint_every
-        require(every >= 1, "checkpoint_every", every, "1 or more")
+        require_common(self.seed, self.checkpoint_every)
+        require_offline(
+            bc_epochs=self.bc_epochs,
+            batch_size=self.batch_size,
+            gamma=self.gamma,
+            polyak_tau=self.polyak_tau,
+            return_bins=self.prompt.return_bins,
+        )
+        require_value_heads(expectile=self.expectile, head_learning_rate=self.head_learning_rate)
         require(self.epochs > 0, "epochs", self.epochs, "above 0")
-        require(self.bc_epochs >= 0, "bc_epochs", self.bc_epochs, "0 or more")
-        require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
-        require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
-        require(0 < self.expectile < 1, "expectile", self.expectile, "between 0 and 1")
         weight = self.cql_weight
         require(0 <= weight < math.inf, "cql_weight", weight, "0 or more")
-        rate = self.polyak_tau
-        require(0 < rate <= 1, "polyak_tau", rate, "above 0, at most 1")
-        rate = self.head_learning_rate
-        require(0 < rate <= 0.1, "head_learning_rate", rate, "above 0, at most 0.1")
-        levels = self.prompt.return_bins
-        require(levels == 0, "prompt.return_bins", levels, "0: values need no wanted return")
 
     @property
     def max_new_tokens(self) -> None:

@@ -19,6 +19,8 @@ from forethought.configs.parts import (
     OptimizerConfig,
     PromptConfig,
     require,
+    require_common,
+    require_offline,
 )
 
 
@@ -119,19 +121,19 @@ class QSFTConfig:
 
     def __post_init__(self) -> None:
         settle(self)
-        require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
-        every = self.checkpoint_every
-        require(every >= 1, "checkpoint_every", every, "1 or more")
+        require_common(self.seed, self.checkpoint_every)
+        require_offline(
+            bc_epochs=self.bc_epochs,
+            batch_size=self.batch_size,
+            gamma=self.gamma,
+            polyak_tau=self.polyak_tau,
+            return_bins=self.prompt.return_bins,
+        )
         require(self.epochs > 0, "epochs", self.epochs, "above 0")
-        require(self.bc_epochs >= 0, "bc_epochs", self.bc_epochs, "0 or more")
         known = self.mc_epochs
         require(0 <= known < math.inf, "mc_epochs", known, "0 or more")
-        require(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
-        require(0 <= self.gamma <= 1, "gamma", self.gamma, "0 to 1")
         sharp = self.backup_beta
         require(sharp is None or 0 <= sharp < math.inf, "backup_beta", sharp, "0 or more, or null")
-        rate = self.polyak_tau
-        require(0 < rate <= 1, "polyak_tau", rate, "above 0, at most 1")
         low, high = self.return_min, self.return_max
         if low is None or high is None:
             require(low is high, "return_min and return_max", (low, high), "both or neither")
@@ -144,8 +146,6 @@ class QSFTConfig:
         is_legal, answers = self.action_set == "legal", self.prompt.format
         expected = "action_only with action_set legal"
         require(not is_legal or answers == "action_only", "prompt.format", answers, expected)
-        levels = self.prompt.return_bins
-        require(levels == 0, "prompt.return_bins", levels, "0: values need no wanted return")
 
     @property
     def max_new_tokens(self) -> None:
