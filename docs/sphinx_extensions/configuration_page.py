@@ -8,7 +8,7 @@ from api_pages import field, is_configuration, modules_in, text_of
 
 def page(code: griffe.Module) -> Iterator[str]:
     """Algorithms first, then the groups of fields that they share."""
-    every = sorted(configurations(code), key=lambda one: one.name.lower())
+    every = sorted(configurations(code), key=lambda one: (".algorithms." not in one.path, one.name))
     used = {name for one in every for name in groups_in(one)}
     whole = [one for one in every if one.name not in used]
     shared = [one for one in every if one.name in used]
