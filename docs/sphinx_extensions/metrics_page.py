@@ -31,7 +31,7 @@ def page(code: griffe.Module) -> Iterator[str]:
     logged = sorted(training_metrics(source).items())
     yield "## Training: metrics.jsonl"
     yield ""
-    yield "In brackets: the algorithms whose own code logs it, if it is not shared code, and the unit."
+    yield "In brackets: algorithms whose own code logs it (not shared code), and the unit."
     yield ""
     yield from entries(logged, meanings)
     yield "## Evaluation: evaluation.json"
