@@ -161,7 +161,9 @@ def _load(entry_point: str, name: str) -> Callable[..., object]:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise
-        raise UnknownNameError(f"environment {name!r}: there is no module {error.name}") from error
+        raise UnknownNameError(
+            f"environment {name!r}: module {error.name} does not exist"
+        ) from error
     except AttributeError as error:
         raise UnknownNameError(
             f"environment {name!r}: module {module_name} has no {attribute!r}"

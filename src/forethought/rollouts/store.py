@@ -173,7 +173,7 @@ def _shards_of(source: Path) -> list[Path]:
     if source.exists() and not source.is_dir():
         return [source]
     if not source.is_dir():
-        raise StorageError(f"{source}: got no such file or folder, expected trajectories")
+        raise StorageError(f"{source}: does not exist — expected a file or folder of trajectories")
     return sorted(source.glob(f"*{SUFFIX}"))
 
 

@@ -153,7 +153,7 @@ class RunFolder:
         folder = cls(path)
         with _refusals(path):
             if not path.is_dir():
-                raise RunFolderError(f"{path}: got no such folder, expected a run folder")
+                raise RunFolderError(f"{path}: does not exist — expected a run folder")
             if not folder.is_run:
                 missing = folder.config_path.name
                 raise RunFolderError(f"{path}: is not a run folder: {missing} is missing")

@@ -71,8 +71,14 @@ def test_many_faults_are_counted_and_not_all_printed(type_: Type, data: Path) ->
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("data describe nowhere", "nowhere: got no such file or folder, expected trajectories"),
-        ("data validate nowhere", "nowhere: got no such file or folder, expected trajectories"),
+        (
+            "data describe nowhere",
+            "nowhere: does not exist — expected a file or folder of trajectories",
+        ),
+        (
+            "data validate nowhere",
+            "nowhere: does not exist — expected a file or folder of trajectories",
+        ),
         ("data describe data --gamma 2", "gamma is 2.0 — expected 0 to 1"),
         ("data validate data --gamma -1", "gamma is -1.0 — expected 0 to 1"),
         ("data describe data --page nowhere/x.html", "nowhere/x.html: cannot be written: "),

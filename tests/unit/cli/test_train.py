@@ -198,7 +198,7 @@ def test_a_run_is_resumed_with_its_own_settings(
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("--resume runs/none", "runs/none: got no such folder, expected a run folder"),
+        ("--resume runs/none", "runs/none: does not exist — expected a run folder"),
         ("--resume .", ".: is not a run folder: config.yaml is missing"),
     ],
 )
@@ -219,7 +219,7 @@ def test_what_is_no_run_cannot_be_resumed(
             "--environment.id NumberLin",
             "unknown environment 'NumberLin' — did you mean NumberLine? known: NumberLine, ",
         ),
-        ("--environment.id no_such:World", "environment 'no_such:World': there is no module no_"),
+        ("--environment.id no_such:World", "environment 'no_such:World': module no_such does not"),
         ("--environment.options moon=full", "NumberLine has no option moon='full' — it has: rul"),
         ("--environment.options moon", "environment.options is 'moon' — expected name=value"),
         ("--model no-such/model", "model 'no-such/model' does not exist here"),
@@ -229,7 +229,7 @@ def test_what_is_no_run_cannot_be_resumed(
             "optimizer.learning_rate is 3.0 — expected above 0, at most 0.1; did you mean 3.0e-5?",
         ),
         ("--seed -1", "seed is -1 — expected 0 to 2147483647"),
-        ("--data no/such", "no/such: got no such file or folder, expected trajectories"),
+        ("--data no/such", "no/such: does not exist — expected a file or folder of trajectories"),
         ("--config no.yaml", "no.yaml: cannot be read: No such file or directory"),
     ],
 )

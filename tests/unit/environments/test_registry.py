@@ -57,7 +57,7 @@ def test_your_own_world_needs_no_registration(monkeypatch: pytest.MonkeyPatch) -
         make_environment("troublesome_world:TroublesomeWorld", moon="full")
     with pytest.raises(UnknownNameError, match="module troublesome_world has no 'World'"):
         make_environment("troublesome_world:World")
-    with pytest.raises(UnknownNameError, match="there is no module no_such_package"):
+    with pytest.raises(UnknownNameError, match="module no_such_package does not exist"):
         make_environment("no_such_package.worlds:World")
 
 

@@ -20,7 +20,7 @@ def test_it_prints_where_the_page_is(tmp_path: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("missing", "got no such folder, expected a run folder"),
+        ("missing", "does not exist — expected a run folder"),
         ("", "is not a run folder: config.yaml is missing"),
     ],
 )

@@ -122,7 +122,7 @@ def test_a_disk_that_refuses_is_one_line(
 
 def test_open_gives_a_run_and_names_what_is_missing(tmp_path: Path) -> None:
     assert RunFolder.open(start_run(tmp_path / "run").path).path == tmp_path / "run"
-    with pytest.raises(RunFolderError, match="got no such folder"):
+    with pytest.raises(RunFolderError, match="does not exist"):
         RunFolder.open(tmp_path / "nowhere")
     with pytest.raises(RunFolderError, match=r"is not a run folder: config\.yaml is missing"):
         RunFolder.open(tmp_path)

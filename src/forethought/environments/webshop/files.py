@@ -84,7 +84,7 @@ def _load(path: Path) -> object:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"{path} is not there — it belongs to WebShop's other files") from None
+        raise ConfigError(f"{path} does not exist — it belongs to WebShop's other files") from None
     except ValueError as error:
         raise StorageError(
             f"{path} is not whole JSON ({error}) — the file was cut short or altered: get it again"

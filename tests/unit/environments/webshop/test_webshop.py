@@ -258,5 +258,5 @@ def test_a_folder_without_files_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="expected a folder with items_shuffle"):
         made(data=str(tmp_path))
     (tmp_path / "items_shuffle.json").write_text("[]")
-    with pytest.raises(ConfigError, match=r"items_ins_v2\.json is not there"):
+    with pytest.raises(ConfigError, match=r"items_ins_v2\.json does not exist"):
         made(data=str(tmp_path))
