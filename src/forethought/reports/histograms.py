@@ -83,8 +83,13 @@ def draw_histogram(
             axes.xaxis.set_major_locator(MaxNLocator(5, steps=NICE, integer=is_whole))
         axes.xaxis.set_major_formatter(TickLabels())
         axes.yaxis.set_major_locator(MaxNLocator(5, steps=NICE, integer=True))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: count(round(value))))
+        axes.yaxis.set_major_formatter(FuncFormatter(_counted))
         return to_inline_svg(figure, name=name, description=description)
+
+
+def _counted(value: float, _position: int) -> str:
+    """A tick's label: whole numbers, with separators."""
+    return count(round(value))
 
 
 _ODDS_BARS = 20
