@@ -109,29 +109,46 @@ def _selected(record: RunRecord, folder: Path, number: int | None) -> Selected:
     return Selected(number, trajectory)
 
 
+class _Seen(NamedTuple):
+    """An observation as it is drawn: images, or text where there are none."""
+
+    images: list[Image.Image]
+    text: list[_Text]
+
+    @property
+    def height(self) -> int:
+        return sum(image.height for image in self.images) + _LINE * len(self.text)
+
+
 def _frames(selected: Selected, title: str) -> Iterator[Image.Image]:
     steps = selected.trajectory.steps
     returns = [*accumulate(step.reward for step in steps)]
+    seen = [_seen(step) for step in steps]
+    room = max(one.height for one in seen)
     for index, (step, so_far) in enumerate(zip(steps, returns, strict=True)):
         place = selected.trajectory.first_step + index + 1
         last = selected.trajectory.first_step + len(steps)
         head = _Text(f"{title}, episode {selected.number}, step {place} of {last}", _SOFT)
-        yield _frame(step, [head], [*_said(step), _reward(step, so_far)])
+        yield _frame(head, seen[index], room, [*_said(step), _reward(step, so_far)])
 
 
-def _frame(step: Step, above: Sequence[_Text], below: Sequence[_Text]) -> Image.Image:
-    """Lines, the observation, a rule, lines."""
-    seen = [_scaled(Image.fromarray(image)) for image in step.prompt.images]
-    text = [] if seen else _observation(step)
-    height = 2 * _MARGIN + _LINE * (len(above) + len(below) + len(text)) + 3 * _MARGIN // 2
-    height += sum(image.height for image in seen)
+def _seen(step: Step) -> _Seen:
+    images = [_scaled(Image.fromarray(image)) for image in step.prompt.images]
+    return _Seen(images, [] if images else _observation(step))
+
+
+def _frame(head: _Text, seen: _Seen, room: int, below: Sequence[_Text]) -> Image.Image:
+    """A line, the observation in as much room as the largest takes, a rule, lines."""
+    height = 2 * _MARGIN + 3 * _MARGIN // 2 + room + _LINE * (1 + len(below))
     frame = Image.new("RGB", (WIDTH, height), _PAPER)
     draw = ImageDraw.Draw(frame)
-    y = _write(draw, above, _MARGIN) + _MARGIN // 2
-    for image in seen:
+    top = _write(draw, [head], _MARGIN) + _MARGIN // 2
+    y = top
+    for image in seen.images:
         frame.paste(image, ((WIDTH - image.width) // 2, y))
         y += image.height
-    y = _write(draw, text, y) + _MARGIN // 2
+    _write(draw, seen.text, y)
+    y = top + room + _MARGIN // 2
     draw.line([(_MARGIN, y), (WIDTH - _MARGIN, y)], fill=_RULE)
     _write(draw, below, y + _MARGIN // 2)
     return frame
@@ -170,7 +187,8 @@ def _observation(step: Step) -> list[_Text]:
 
 def _said(step: Step) -> list[_Text]:
     """Thoughts, and the action that was executed."""
-    lines = [_Text(line, _SOFT) for line in _wrapped(_thoughts(step), keep="start")]
+    thoughts = _thoughts(step)
+    lines = [_Text(line, _SOFT) for line in _wrapped(thoughts, keep="start")] if thoughts else []
     valid, drawn = step.action.is_valid, step.action.was_randomized
     kind = "action" if valid else "invalid; random action" if drawn else "invalid"
     action = " ".join(step.action.action.split()) or "no action"

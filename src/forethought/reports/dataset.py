@@ -72,7 +72,9 @@ def _which(description: Description, trajectories: Sequence[Trajectory]) -> str:
 def _facts(description: Description) -> Iterator[tuple[str, str]]:
     yield "Source", description.source
     yield "Shards", count(description.shards)
-    yield "Size", f"{decimal(description.bytes / 1e6, 1)} MB"
+    is_large = description.bytes >= 1e6
+    size, unit = (description.bytes / 1e6, "MB") if is_large else (description.bytes / 1e3, "kB")
+    yield "Size", f"{decimal(size, 1)} {unit}"
     yield "Steps", count(description.whole.steps)
     yield "With an image", count(description.pictures)
     yield "Different starts", count(description.seeds)

@@ -29,7 +29,7 @@ def escape(text: str) -> str:
 
 
 def embed_json(value: object) -> str:
-    """JSON that may stand inside `<script type="application/json">`.
+    """JSON that may be inside `<script type="application/json">`.
 
     Pure ASCII, so U+2028 and U+2029 are escaped as well; no `<` that could end the
     script, no `>`, no `&`.

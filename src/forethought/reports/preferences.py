@@ -159,7 +159,7 @@ def _disagreements(compared: Compared) -> str:
 
 
 def names_its_action(step: Step) -> bool:
-    """Whether the action stands in the text before the `"action"` key, as a word of its own."""
+    """Whether the text before the `"action"` key holds the action, as a word of its own."""
     thoughts, _, _ = step.completion.text.rpartition('"action"')
     action = re.escape(step.action.action)
     return re.search(rf"(?<!\w){action}(?!\w)", thoughts) is not None

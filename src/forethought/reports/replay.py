@@ -127,7 +127,7 @@ class Replay:
     """Index of the episode that is shown first."""
 
     def to_json(self) -> str:
-        """May stand inside a script element, whatever a model wrote."""
+        """Safe inside a script element, whatever a model wrote."""
         return embed_json(asdict(self))
 
 

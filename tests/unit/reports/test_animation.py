@@ -81,6 +81,14 @@ def test_the_image_is_drawn_with_square_pixels() -> None:
     assert np.ptp(reds[1]) + 1 == 4 * 37
 
 
+def test_what_is_beneath_stays_in_its_place() -> None:
+    """Under the longest observation, also where another is shorter."""
+    short, long = step(message="one"), step(message="one\ntwo\nthree\nfour")
+    gif = frames(animate(Selected(1, episode(short, long)), "x"))
+    rules = [int((frame == (216, 219, 224)).all(axis=2).sum(axis=1).argmax()) for frame in gif]
+    assert rules[0] == rules[1] > 100
+
+
 def test_a_large_image_shrinks() -> None:
     large = np.zeros((900, 600, 3), dtype=np.uint8)
     [frame] = frames(animate(Selected(1, episode(step(image=large))), "x"))

@@ -279,11 +279,11 @@
 
   function showToken([text, id, logprob], index) {
     const p = logprob === null ? null : Math.exp(logprob);
-    const chance = p === null ? "–" : p >= 0.0995 ? (100 * p).toFixed(1) : (100 * p).toPrecision(2);
+    const percent = p === null ? "–" : p >= 0.0995 ? (100 * p).toFixed(1) : (100 * p).toPrecision(2);
     const named = text === "" ? "no text" : JSON.stringify(text).slice(1, -1);
     byId("token-detail").replaceChildren(
       element("code", {}, named),
-      ` token ${index + 1}, id ${id}, probability ${chance} %, log-prob ${number(logprob, 4)}`,
+      ` token ${index + 1}, id ${id}, probability ${percent} %, log-prob ${number(logprob, 4)}`,
     );
   }
 
