@@ -28,7 +28,7 @@ from forethought.offline.rows import Row
 from forethought.targets.reward_map import WORLD_UNITS
 from forethought.types import Prompt
 from forethought.value_guided.policy import Settings
-from tests.unit.training.offline_runs import OneProcess
+from tests.unit.algorithms.offline_runs import OneProcess
 
 
 class Update(NamedTuple):

@@ -12,8 +12,8 @@ from forethought.rollouts.scripted import play
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import Task, open_task
 from tests.learning.bandit import ONE_THREAD, WORLD, half_right
-from tests.unit.training.conftest import crossing, offline, small_model
-from tests.unit.training.crossing import straight_on
+from tests.unit.algorithms.conftest import crossing, offline, small_model
+from tests.unit.algorithms.crossing import straight_on
 
 __all__ = ["crossing", "offline", "small_model"]  # fixtures, used by name
 

@@ -12,7 +12,7 @@ from forethought.evaluation.evaluate import EvaluationSettings, play_policy
 from forethought.generation.contract import Policy
 from forethought.rollouts.task import open_task
 from forethought.runs.checkpoints import list_checkpoints
-from tests.unit.training.conftest import ACTION_ONLY, CROSSING
+from tests.unit.algorithms.conftest import ACTION_ONLY, CROSSING
 
 FROM_WEST = EnvironmentConfig(CROSSING.id, options=("start=west",))
 STITCHED, MISSED = 0.9, 0.1

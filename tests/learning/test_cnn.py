@@ -30,7 +30,7 @@ def success_after_training(output: Path) -> float:
         epochs=4,
         batch_size=32,
         clip=0.2,
-        environment=EnvironmentConfig("tests.unit.training.corners:Corners"),
+        environment=EnvironmentConfig("tests.unit.algorithms.corners:Corners"),
         rollout=RolloutConfig(num_envs=32, steps_per_iteration=128, temperature=1.0),
         optimizer=OptimizerConfig(learning_rate=1e-3, schedule="constant"),
         compute=ComputeConfig(threads=1),

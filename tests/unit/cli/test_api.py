@@ -8,8 +8,8 @@ import pytest
 
 from forethought.chat import sender as api_sender
 from forethought.rollouts.store import read_shards
+from tests.unit.chat.chat_server import BUSY, HALF, MALFORMED, ChatServer, Fault, chat_server
 from tests.unit.cli.terminal import Type
-from tests.unit.policies.chat_server import BUSY, HALF, MALFORMED, ChatServer, Fault, chat_server
 
 KEY = "sk-very-secret"
 EVALUATE = "evaluate api:some/model --environment.id Bandit --episodes 6"

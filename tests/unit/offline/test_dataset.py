@@ -14,7 +14,7 @@ from forethought.offline.dataset import load_episodes
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import Task
 from forethought.types import EnvironmentFailure
-from tests.unit.training.crossing import straight_on
+from tests.unit.algorithms.crossing import straight_on
 
 
 @pytest.fixture

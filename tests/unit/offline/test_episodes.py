@@ -30,8 +30,8 @@ from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.task import Task, open_task
 from forethought.targets.reward_map import RewardMap, StepMaps
 from forethought.types import EnvironmentFailure, Message, Prompt, Trajectory
-from tests.unit.training.conftest import ACTION_ONLY
-from tests.unit.training.crossing import cut_after, straight_on
+from tests.unit.algorithms.conftest import ACTION_ONLY
+from tests.unit.algorithms.crossing import cut_after, straight_on
 
 CPU = torch.device("cpu")
 

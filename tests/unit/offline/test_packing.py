@@ -10,7 +10,7 @@ from forethought.models.tiny import make_tiny
 from forethought.offline.rows import pack
 from forethought.rollouts.pictures import PictureDecoder, PictureEncoder
 from forethought.types import Image, Message
-from tests.unit.training.conftest import SMALL
+from tests.unit.algorithms.conftest import SMALL
 
 
 @pytest.fixture(scope="module")

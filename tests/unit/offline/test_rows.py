@@ -21,7 +21,7 @@ from forethought.runs.metrics import read_metrics
 from forethought.training.behavior_cloning import Replies, cloning_loss
 from forethought.training.run import Run
 from forethought.types import Message
-from tests.unit.training.offline_runs import OneProcess
+from tests.unit.algorithms.offline_runs import OneProcess
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ from forethought.prompts.plain import PlainPrompter
 from forethought.rollouts.action_noise import SlippingExpert
 from forethought.rollouts.scripted import play
 from forethought.rollouts.task import open_task
-from tests.unit.training.stairs import Stairs
+from tests.unit.algorithms.stairs import Stairs
 
-STAIRS = EnvironmentConfig("tests.unit.training.stairs:Stairs")
+STAIRS = EnvironmentConfig("tests.unit.algorithms.stairs:Stairs")
 ACTION_ONLY = PromptConfig(format="action_only")
 
 

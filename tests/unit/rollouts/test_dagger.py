@@ -17,7 +17,7 @@ from forethought.rollouts.scripted import expert_answer, play, random_answer
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import open_task
 from forethought.types import Trajectory
-from tests.unit.training.stairs import Stairs
+from tests.unit.algorithms.stairs import Stairs
 
 PROMPTER = PlainPrompter(("up", "down"), "thoughts")
 EXPERT = expert_answer("thoughts")
@@ -80,7 +80,7 @@ def test_another_world_or_half_an_episode_is_refused() -> None:
 
 
 def test_stored_episodes(tmp_path: Path) -> None:
-    environment = EnvironmentConfig("tests.unit.training.stairs:Stairs")
+    environment = EnvironmentConfig("tests.unit.algorithms.stairs:Stairs")
     config = SFTConfig(environment=environment, prompt=PromptConfig(format="thoughts"))
     world = open_task(config.environment, config.prompt, default_image_size=None)
     played = list(islice(play("Stairs", Stairs(), world.prompter, random_answer(3), range(4)), 4))

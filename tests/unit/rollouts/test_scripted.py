@@ -13,7 +13,7 @@ from forethought.errors import EnvironmentUnusableError
 from forethought.prompts.plain import PlainPrompter
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.types import EnvironmentFailure, Message, Observation, Trajectory
-from tests.unit.training.stairs import Stairs
+from tests.unit.algorithms.stairs import Stairs
 
 
 class SilenceError(EnvironmentUnusableError, TimeoutError):

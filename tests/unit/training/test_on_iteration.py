@@ -25,7 +25,7 @@ from forethought.configs.parts import (
 )
 from forethought.runs.run_folder import RunFolder
 from forethought.training.run import calling
-from tests.unit.training.conftest import ACTION_ONLY, CROSSING
+from tests.unit.algorithms.conftest import ACTION_ONLY, CROSSING
 
 FOUR = RolloutConfig(
     num_envs=4, steps_per_iteration=4, temperature=1.0, max_new_tokens=8, on_invalid="penalize"
@@ -61,7 +61,7 @@ def config(request: pytest.FixtureRequest, offline: dict[str, Any]) -> Any:
             epochs=1,
             batch_size=16,
             checkpoint_every=100,
-            environment=EnvironmentConfig("tests.unit.training.corners:Corners"),
+            environment=EnvironmentConfig("tests.unit.algorithms.corners:Corners"),
             rollout=RolloutConfig(num_envs=4, steps_per_iteration=16, temperature=1.0),
             compute=ComputeConfig(threads=1),
         ),

@@ -16,7 +16,7 @@ from forethought.configs.parts import ComputeConfig, OptimizerConfig, RolloutCon
 from forethought.rollouts.store import read_shard
 from forethought.runs.metrics import read_metrics
 from forethought.training.optim import Stretch
-from tests.unit.training.conftest import ACTION_ONLY, CROSSING
+from tests.unit.algorithms.conftest import ACTION_ONLY, CROSSING
 
 FOUR = RolloutConfig(
     num_envs=4, steps_per_iteration=4, temperature=1.0, max_new_tokens=8, on_invalid="penalize"

@@ -10,7 +10,7 @@ from forethought.prompts.answers import write_answer
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.task import Task
 from forethought.training.start import texts_of, tokenizer_of
-from tests.unit.training.conftest import ACTION_ONLY, CROSSING
+from tests.unit.algorithms.conftest import ACTION_ONLY, CROSSING
 
 
 def test_the_tokenizer_reads_the_data_where_there_are_any(crossing: Task, walks: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from forethought.training.summary import warn_if_all_invalid
 from forethought.types import Metric
-from tests.unit.training.offline_runs import OneProcess
+from tests.unit.algorithms.offline_runs import OneProcess
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,8 @@ from forethought.rollouts.task import Task
 from forethought.runs.metrics import read_metrics
 from forethought.training.behavior_cloning import cloning_loss
 from forethought.value_guided.models import HEADS_FILE, PolicyWithValues
-from tests.unit.training.crossing import cut_after, straight_on
-from tests.unit.training.offline_runs import (
+from tests.unit.algorithms.crossing import cut_after, straight_on
+from tests.unit.algorithms.offline_runs import (
     OneProcess,
     assert_resumed_equals_never_stopped,
     same,

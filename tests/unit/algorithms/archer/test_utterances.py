@@ -11,8 +11,8 @@ from forethought.generation.huggingface import load_policy
 from forethought.offline.episodes import Episode, lay_out, to_episode
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.task import Task, open_task
-from tests.unit.training.conftest import ACTION_ONLY
-from tests.unit.training.crossing import cut_after, straight_on
+from tests.unit.algorithms.conftest import ACTION_ONLY
+from tests.unit.algorithms.crossing import cut_after, straight_on
 
 CPU, NAN = torch.device("cpu"), float("nan")
 

@@ -29,8 +29,8 @@ from forethought.runs.metrics import read_metrics
 from forethought.training.run import Run
 from forethought.value_guided.models import HEADS_FILE, VALUES, PolicyWithValues, ValueModel
 from forethought.value_guided.policy import load_value_weighted
-from tests.unit.training.crossing import cut_after, straight_on
-from tests.unit.training.offline_runs import (
+from tests.unit.algorithms.crossing import cut_after, straight_on
+from tests.unit.algorithms.offline_runs import (
     OneProcess,
     assert_resumed_equals_never_stopped,
     same,

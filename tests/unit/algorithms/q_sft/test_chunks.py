@@ -13,11 +13,11 @@ from forethought.generation.huggingface import load_policy
 from forethought.offline.episodes import lay_out
 from forethought.rollouts.task import Task
 from forethought.value_guided.policy import Settings
+from tests.unit.algorithms.offline_runs import OneProcess
 from tests.unit.algorithms.q_sft.test_q_sft import (
     q_sft_config,  # noqa: F401  # pyright: ignore[reportUnusedImport]
     unlike,
 )
-from tests.unit.training.offline_runs import OneProcess
 
 
 def test_a_large_vocabulary_is_judged_and_learned_in_chunks(

@@ -27,8 +27,8 @@ from forethought.runs.metrics import read_metrics
 from forethought.targets.reward_map import RewardMap, StepMaps, write_reward_map
 from forethought.types import Prompt
 from forethought.value_guided.policy import Settings, load_reweighted
-from tests.unit.training.crossing import cut_after, straight_on
-from tests.unit.training.offline_runs import (
+from tests.unit.algorithms.crossing import cut_after, straight_on
+from tests.unit.algorithms.offline_runs import (
     OneProcess,
     assert_resumed_equals_never_stopped,
     same,

@@ -16,7 +16,7 @@ from forethought.offline.episodes import lay_out
 from forethought.rollouts.task import Task
 from forethought.value_guided.models import twin_of
 from forethought.value_guided.policy import Settings
-from tests.unit.training.offline_runs import OneProcess
+from tests.unit.algorithms.offline_runs import OneProcess
 
 
 @pytest.fixture

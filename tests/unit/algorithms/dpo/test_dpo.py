@@ -40,7 +40,7 @@ from forethought.training.reference import (
     start_reference,
 )
 from forethought.training.run import Run
-from tests.unit.training.small_bandit import WORLD, pairs_in_play, save_small_model
+from tests.unit.algorithms.dpo.small_bandit import WORLD, pairs_in_play, save_small_model
 
 LOSS_TYPES: list[LossType] = [
     *("sigmoid", "constant_action", "apw", "ipo", "robust", "rpo", "hinge", "kto", "simpo")

@@ -22,10 +22,10 @@ from forethought.rollouts.task import Task, open_task
 from forethought.runs.pairs import read_pairs, write_pairs
 from forethought.targets.preference import trajectory_scores
 from forethought.types import Trajectory
+from tests.unit.algorithms.stairs import TOP, Stairs
 from tests.unit.rollouts.dice import Dice
-from tests.unit.training.stairs import TOP, Stairs
 
-WORLD = EnvironmentConfig("tests.unit.training.stairs:Stairs")
+WORLD = EnvironmentConfig("tests.unit.algorithms.stairs:Stairs")
 
 
 class Alone:

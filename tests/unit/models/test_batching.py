@@ -14,7 +14,7 @@ from forethought.models.batching import (
 )
 from forethought.models.encoding import Encoder
 from forethought.types import Prompt
-from tests.unit.policies.conftest import MakePrompts
+from tests.unit.models.conftest import MakePrompts
 
 Tiny = tuple[ActorCritic, Encoder]
 

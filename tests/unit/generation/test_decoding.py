@@ -13,7 +13,7 @@ from forethought.models.actor_critic import ActorCritic
 from forethought.models.batching import Example, build_batch
 from forethought.models.encoding import Encoder
 from forethought.types import FinishReason, Prompt
-from tests.unit.policies.conftest import MakePrompts
+from tests.unit.models.conftest import MakePrompts
 
 Tiny = tuple[ActorCritic, Encoder]
 

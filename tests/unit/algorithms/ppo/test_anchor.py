@@ -16,8 +16,8 @@ from forethought.algorithms.ppo.samples import Sample
 from forethought.algorithms.ppo.updates import Statistics
 from forethought.configs.parts import ComputeConfig, RolloutConfig
 from forethought.errors import ConfigError
+from tests.unit.algorithms.conftest import ACTION_ONLY, CROSSING
 from tests.unit.targets.builders import Did, trajectory
-from tests.unit.training.conftest import ACTION_ONLY, CROSSING
 
 
 def test_every_step_is_charged_for_its_own_answer() -> None:

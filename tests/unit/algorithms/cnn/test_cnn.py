@@ -25,7 +25,7 @@ from forethought.models.tiny import TinySize, make_tiny
 from forethought.prompts.answers import parse_answer
 from forethought.types import Message
 
-CORNERS = EnvironmentConfig("tests.unit.training.corners:Corners")
+CORNERS = EnvironmentConfig("tests.unit.algorithms.corners:Corners")
 SHAPE = Shape(actions=("+", "-", 'a"b'), height=36, width=40, text_length=4, hidden_size=8)
 
 

@@ -15,7 +15,7 @@ from forethought.models.detokenize import detokenize
 from forethought.models.token_bytes import TokenBytes
 from forethought.prompts.answers import parse_answer
 from forethought.types import Completion, FinishReason, ParsedAction
-from tests.unit.policies.test_detokenize import decode, for_each_tokenizer
+from tests.unit.models.test_detokenize import decode, for_each_tokenizer
 
 CASES = {
     "quotation mark": ('say "no"', 'say "yes"', '"'),

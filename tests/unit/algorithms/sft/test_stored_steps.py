@@ -25,8 +25,8 @@ from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import Task, open_task
 from forethought.runs.sources import model_source
 from forethought.types import Observation, Trajectory
-from tests.unit.training.conftest import ACTION_ONLY, CROSSING
-from tests.unit.training.crossing import Crossing, straight_on
+from tests.unit.algorithms.conftest import ACTION_ONLY, CROSSING
+from tests.unit.algorithms.crossing import Crossing, straight_on
 
 
 def config_for(data: Path, **changes: object) -> SFTConfig:

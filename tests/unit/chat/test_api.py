@@ -16,7 +16,7 @@ from forethought.configs.api import ApiConfig
 from forethought.errors import PolicyError
 from forethought.generation.contract import GenerationRequest
 from forethought.types import FinishReason, Message, Prompt
-from tests.unit.policies.chat_server import (
+from tests.unit.chat.chat_server import (
     BUSY,
     HALF,
     MALFORMED,

@@ -18,7 +18,7 @@ from forethought.losses.preference import dpo_loss
 from forethought.models.batching import Example, build_batch
 from forethought.models.loading import load_pretrained
 from forethought.targets.pairs import Compared, Pair
-from tests.unit.training.small_bandit import pairs_in_play, save_small_model
+from tests.unit.algorithms.dpo.small_bandit import pairs_in_play, save_small_model
 
 
 @pytest.fixture(autouse=True)
