@@ -118,7 +118,7 @@ def test_a_start_that_is_no_run_is_none(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(RunFolderError, match="is not a run folder"):
         read_run(tmp_path)
-    with pytest.raises(RunFolderError, match="no such folder"):
+    with pytest.raises(RunFolderError, match="missing: does not exist"):
         read_run(tmp_path / "missing")
 
 
