@@ -20,17 +20,17 @@ from torch import Tensor
 
 from benchmarks.speed.contract import BenchmarkResult, Pair, compare, side_by_side
 from benchmarks.speed.plain_ppo import PlainPolicy, PlainUpdater, plain_loss, plain_scores
-from forethought.algorithms.ppo.advantages import judge, rescale_critic
+from forethought.algorithms.ppo.advantages import compute_advantages, rescale_critic
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.samples import Sample
 from forethought.algorithms.ppo.train import collect, make_collector
 from forethought.algorithms.ppo.updates import (
     BatchSize,
-    Learner,
+    PPOContext,
     empty_totals,
     improve,
     micro_losses,
-    rescore,
+    recompute_logprobs,
 )
 from forethought.algorithms.sft.config import SFTConfig
 from forethought.algorithms.sft.train import train_sft
@@ -45,7 +45,7 @@ from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import Task
-from forethought.training.optim import Stretch
+from forethought.training.optim import ScheduleSpan
 from forethought.training.run import Run, open_run
 from forethought.training.start import start
 from forethought.training.summary import Stopwatch
@@ -103,7 +103,7 @@ def _measure(
         with world.runner(config.rollout.num_envs, 0) as many, world.runner(1, 0) as one:
             ours = _Ours(policy, config, run, world, many)
             plain = _Plain(plain_policy, config, run, world, one)
-            yield from check(ours.learner, judge(ours.collect(), config, run))
+            yield from check(ours.context, compute_advantages(ours.collect(), config, run))
             ours.iterate()
             plain.iterate()
             ours.laps.clear()
@@ -141,26 +141,26 @@ def _phases(name: str, ours: "list[Lap]", plain: "list[Lap]") -> Iterator[Benchm
 # --- equal results -----------------------------------------------------------------------
 
 
-def check(learner: Learner, samples: Sequence[Sample]) -> Iterator[BenchmarkResult]:
+def check(context: PPOContext, samples: Sequence[Sample]) -> Iterator[BenchmarkResult]:
     """Scores of the same answers, and the gradient of the same batch, ours and plain.
 
     Raises:
         RuntimeError: they are further apart than rounding explains.
     """
-    name = f"ppo/{learner.config.environment.id}"
-    batch, _ = rescore(samples, learner)
-    logprobs = _largest_gap(learner, batch)
+    name = f"ppo/{context.config.environment.id}"
+    batch, _ = recompute_logprobs(samples, context)
+    logprobs = _largest_gap(context, batch)
     require_equal(f"{name}: log-probs", logprobs, LOGPROB_TOLERANCE)
     yield BenchmarkResult(f"{name}/log-probs apart", logprobs, "nats", None, None)
-    gradient = _gradient_gap(learner, batch)
+    gradient = _gradient_gap(context, batch)
     require_equal(f"{name}: gradients", gradient, GRADIENT_TOLERANCE)
     yield BenchmarkResult(f"{name}/gradients apart", gradient, "of length", None, None)
 
 
 @torch.no_grad()
-def _largest_gap(learner: Learner, batch: Sequence[Sample]) -> float:
+def _largest_gap(context: PPOContext, batch: Sequence[Sample]) -> float:
     """Between the log-probs that ours and the plain loop find for any token, nats."""
-    policy, _, config, _, _ = learner
+    policy, _, config, _, _ = context
     gaps = [
         plain_scores(policy, sample.example, temperature=config.rollout.temperature).logprobs_T
         - torch.tensor(sample.old_logprobs, device=policy.device)
@@ -169,12 +169,12 @@ def _largest_gap(learner: Learner, batch: Sequence[Sample]) -> float:
     return float(torch.cat(gaps).abs().max())
 
 
-def _gradient_gap(learner: Learner, batch: Sequence[Sample]) -> float:
+def _gradient_gap(context: PPOContext, batch: Sequence[Sample]) -> float:
     """Length of the difference of both gradients as a part of the gradient's length."""
-    policy, updater, config, _, _ = learner
+    policy, updater, config, _, _ = context
     policy.module.without_dropout()
     whole = BatchSize(len(batch), sum(len(sample.old_logprobs) for sample in batch))
-    for part in micro_losses(batch, whole, empty_totals(), learner):
+    for part in micro_losses(batch, whole, empty_totals(), context):
         part().backward()
     ours = _take_gradient(updater.trained)
     for sample in batch:
@@ -229,23 +229,23 @@ class _Ours:
             total_steps=config.updates_per_iteration,  # the rates are constant
             critic_learning_rate=config.critic_learning_rate,
         )
-        self.learner = Learner(policy, updater, config, run)
+        self.context = PPOContext(policy, updater, config, run)
         self.laps: list[Lap] = []
-        self._collector = make_collector(self.learner, world, runner, on_step=lambda _: None)
+        self._collector = make_collector(self.context, world, runner, on_step=lambda _: None)
 
     def collect(self) -> Collected:
-        return collect(self._collector, self.learner.config, self.learner.run)
+        return collect(self._collector, self.context.config, self.context.run)
 
     def iterate(self) -> None:
         watch = Stopwatch()
         collected = self.collect()
         watch.lap("collect")
-        samples = judge(collected, self.learner.config, self.learner.run)
-        rescale_critic(samples, self.learner.policy, self.learner.run)
-        rescored, _ = rescore(samples, self.learner)
+        samples = compute_advantages(collected, self.context.config, self.context.run)
+        rescale_critic(samples, self.context.policy, self.context.run)
+        rescored, _ = recompute_logprobs(samples, self.context)
         watch.lap("rescore")
         number = len(self.laps)
-        improve(rescored, self.learner, number, Stretch(number, number + 1))
+        improve(rescored, self.context, number, ScheduleSpan(number, number + 1))
         watch.lap("update")
         self.laps.append(_lap(watch, collected))
 
@@ -283,7 +283,7 @@ class _Plain:
         watch = Stopwatch()
         collected = collect(self._collector, self._config, self._run)
         watch.lap("collect")
-        samples = judge(collected, self._config, self._run)
+        samples = compute_advantages(collected, self._config, self._run)
         rescale_critic(samples, self._policy, self._run)
         watch.lap("rescore")
         self._updater.improve(samples, len(self.laps))

@@ -28,7 +28,7 @@ SFT_PHASES = [
 PPO_PHASES = [
     ("forethought.training.start:load_pretrained", 1, START_OVER),
     ("forethought.prompts.history:parse_answer", 40, GO_ON),  # in the third iteration
-    ("forethought.algorithms.ppo.train:rescore", 1, GO_ON),
+    ("forethought.algorithms.ppo.train:recompute_logprobs", 1, GO_ON),
     ("forethought.algorithms.ppo.updates:policy_loss", 9, GO_ON),
     ("accelerate:Accelerator.backward", 5, GO_ON),
     ("forethought.runs.metrics:MetricsLog.log_timing", 2, GO_ON),

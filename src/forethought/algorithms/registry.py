@@ -6,7 +6,7 @@ declares an entry point of the group `forethought.algorithms` whose value names 
     [project.entry-points."forethought.algorithms"]
     bandit-q = "my_package.algorithm:ALGORITHM"
 
-Nothing here imports torch: loops, plans and charts are named as text, `package.module:name`, and
+Nothing here imports torch: loops and plans are named as text, `package.module:name`, and
 imported when they are asked for.
 """
 
@@ -81,15 +81,6 @@ class Algorithm:
     """`open_policy(folder, environment, prompt, *, slots)` gives a policy from a checkpoint's
     model folder, and the environment with its prompts as this policy sees it. By default a
     language model, which acts by the values that are saved beside it, if there are any."""
-
-    charts: str | None = None
-    """A tuple of `Chart`s for the report, in front of those that all algorithms share."""
-
-    is_offline: bool = False
-    """Whether it learns from stored episodes alone, and needs `data`."""
-
-    needs_model: bool = False
-    """Whether it starts from a model that can respond already, as a rule an SFT run."""
 
     presets: tuple[Preset, ...] = ()
 

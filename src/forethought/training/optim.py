@@ -77,14 +77,14 @@ def is_for_muon(name: str, parameter: Tensor) -> bool:
     return parameter.ndim == 2 and not any(part in name for part in _NOT_INSIDE)
 
 
-class Stretch(NamedTuple):
+class ScheduleSpan(NamedTuple):
     """What an iteration uses up of the schedule of learning rates, in iterations as planned."""
 
     start: float
     stop: float
 
     @classmethod
-    def of_steps(cls, played: int, steps: int, planned: int) -> "Stretch":
+    def of_steps(cls, played: int, steps: int, planned: int) -> "ScheduleSpan":
         """As much of it as of the environment steps.
 
         Args:

@@ -29,12 +29,12 @@ def shortened(sample: Sample, length: int) -> Sample:
 @pytest.fixture
 def answers_of_many_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
     """An untrained model writes to the limit: answers are cut to 1, 2, 3, … tokens."""
-    sound: Callable[..., list[Sample]] = loop.judge
+    sound: Callable[..., list[Sample]] = loop.compute_advantages
 
-    def judge(*given: Any) -> list[Sample]:
+    def computed(*given: Any) -> list[Sample]:
         return [shortened(sample, 1 + i) for i, sample in enumerate(sound(*given))]
 
-    monkeypatch.setattr(loop, "judge", judge)
+    monkeypatch.setattr(loop, "compute_advantages", computed)
 
 
 @pytest.mark.usefixtures("answers_of_many_lengths")

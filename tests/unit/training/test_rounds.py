@@ -9,13 +9,13 @@ import torch
 from safetensors.torch import load_file
 
 from forethought.algorithms.dpo.config import DPOConfig
-from forethought.algorithms.dpo.train import stretch_of, train_dpo
+from forethought.algorithms.dpo.train import schedule_span, train_dpo
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.train import train_ppo
 from forethought.configs.parts import ComputeConfig, OptimizerConfig, RolloutConfig
 from forethought.rollouts.store import read_shard
 from forethought.runs.metrics import read_metrics
-from forethought.training.optim import Stretch
+from forethought.training.optim import ScheduleSpan
 from tests.unit.algorithms.conftest import ACTION_ONLY, CROSSING
 
 FOUR = RolloutConfig(
@@ -101,13 +101,13 @@ def test_resumed_rounds_equal_those_that_were_never_stopped(config: DPOConfig) -
 
 def test_the_schedule_goes_by_the_steps_that_were_taken() -> None:
     config = DPOConfig(total_steps=40, group_size=2, rollout=FOUR)
-    assert stretch_of(config, iteration=1, played=10, steps=6) == Stretch(2.5, 4.0)
+    assert schedule_span(config, iteration=1, played=10, steps=6) == ScheduleSpan(2.5, 4.0)
     stored = DPOConfig(data="somewhere", epochs=3)
-    assert stretch_of(stored, iteration=1, played=0, steps=0) == Stretch(1, 2)
+    assert schedule_span(stored, iteration=1, played=0, steps=0) == ScheduleSpan(1, 2)
 
 
 def test_a_round_begins_where_it_fits() -> None:
     config = DPOConfig(total_steps=40, group_size=2, rollout=FOUR)
-    assert [config.goes_on(2, played) for played in (0, 36, 37)] == [True, True, False]
+    assert [config.has_next_iteration(2, played) for played in (0, 36, 37)] == [True, True, False]
     stored = DPOConfig(data="somewhere", epochs=3)
-    assert [stored.goes_on(passes, 0) for passes in (2, 3)] == [True, False]
+    assert [stored.has_next_iteration(passes, 0) for passes in (2, 3)] == [True, False]

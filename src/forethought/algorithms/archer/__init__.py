@@ -25,5 +25,4 @@ ALGORITHM = Algorithm(
     train="forethought.algorithms.archer.train:train_archer",
     plan="forethought.algorithms.archer.plan:plan_archer",
     check="forethought.training.plan:check_language",
-    is_offline=True,
 )

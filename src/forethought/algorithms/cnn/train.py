@@ -1,6 +1,6 @@
 """CNN+RL: PPO of a small network that sees and names an action (RL4VLM's baseline).
 
-One iteration: act, judge, improve, as in λ-PPO, but an action is one choice among the
+One iteration: act, compute advantages, update, as in λ-PPO, but an action is one choice among the
 world's actions, and its log-prob is that of the choice: there are no words.
 """
 
@@ -73,7 +73,7 @@ class Statistics(NamedTuple):
     value_clip_fraction: float
 
 
-class Learner(NamedTuple):
+class CNNContext(NamedTuple):
     """What every part of an iteration works with."""
 
     policy: CNNPolicy
@@ -93,19 +93,19 @@ def train_cnn(config: CNNConfig, *, existing: Existing = "refuse") -> Path:
         world, policy = start_cnn(config, run)
         updates = config.iterations * config.updates_per_iteration
         updater = run.make_updater(policy, config.optimizer, total_steps=updates)
-        learner = Learner(policy, updater, config)
+        context = CNNContext(policy, updater, config)
         bar = run.bar("cnn", config.total_steps)
         with world.runner(config.rollout.num_envs, config.environment.workers) as runner:
-            collector = make_collector(learner, world, runner, run, bar.update)
+            collector = make_collector(context, world, runner, run, bar.update)
             for iteration in range(run.steps_done, config.iterations):
                 watch = Stopwatch()
                 collected = collector.collect_steps(
                     config.rollout.steps_per_iteration // config.rollout.num_envs
                 )
                 watch.lap("collect_s")
-                batch = judge(collected, learner)
-                deviation = check_first_ratio(batch, learner)
-                statistics, norm = improve(batch, learner, iteration)
+                batch = compute_advantages(collected, context)
+                deviation = check_first_ratio(batch, context)
+                statistics, norm = improve(batch, context, iteration)
                 watch.lap("update_s")
                 measures = [
                     *summarize_collection(collected, run),
@@ -172,18 +172,18 @@ def shape_of(seen: PicturedTask, config: CNNConfig, features: int | None) -> Sha
 
 
 def make_collector(
-    learner: Learner, world: Task, runner: Runner, run: Run, on_step: Callable[[int], object]
+    context: CNNContext, world: Task, runner: Runner, run: Run, on_step: Callable[[int], object]
 ) -> Collector:
     """Slots in training episodes, brought back to where a stopped run left them."""
-    rollout = learner.config.rollout
+    rollout = context.config.rollout
     collector = Collector(
         environment_id=world.id,
         runner=runner,
-        policy=learner.policy,
+        policy=context.policy,
         prompter=world.prompter,
         settings=AnswerSettings(1, rollout.temperature, "penalize"),
         split=Split.TRAINING,
-        run_seed=learner.config.seed,
+        run_seed=context.config.seed,
         bootstraps=True,
         on_step=partial(on_step, 1),
     )
@@ -193,9 +193,9 @@ def make_collector(
     return collector
 
 
-def judge(collected: Collected, learner: Learner) -> Batch:
+def compute_advantages(collected: Collected, context: CNNContext) -> Batch:
     """Advantages by GAE (truncation bootstraps, termination does not), then normalized."""
-    policy, _, config = learner
+    policy, _, config = context
     played = [trajectory for trajectory in collected.trajectories if trajectory.failure is None]
     judged = [
         trajectory_advantages(one, gamma=config.gamma, gae_lambda=config.gae_lambda)
@@ -217,22 +217,22 @@ def judge(collected: Collected, learner: Learner) -> Batch:
     )
 
 
-def score(batch: Batch, learner: Learner) -> tuple[Tensor, Tensor, Tensor]:
+def score(batch: Batch, context: CNNContext) -> tuple[Tensor, Tensor, Tensor]:
     """Under the present weights: log-probs of the actions taken, entropies, values; [B] each."""
-    scores: ActionScores = learner.updater.module(batch.inputs)
-    logprobs_BA = torch.log_softmax(scores.logits_BA / learner.config.rollout.temperature, dim=1)
+    scores: ActionScores = context.updater.module(batch.inputs)
+    logprobs_BA = torch.log_softmax(scores.logits_BA / context.config.rollout.temperature, dim=1)
     logprobs_B = logprobs_BA.gather(1, batch.actions_B[:, None]).squeeze(1)
     return logprobs_B, -(logprobs_BA.exp() * logprobs_BA).sum(1), scores.values_B
 
 
 @torch.no_grad()
-def check_first_ratio(batch: Batch, learner: Learner) -> float:
+def check_first_ratio(batch: Batch, context: CNNContext) -> float:
     """The largest |ratio - 1| before the first update.
 
     Raises:
         OffPolicyError: too large: these steps were not taken with these weights.
     """
-    logprobs_B, _, _ = score(batch, learner)
+    logprobs_B, _, _ = score(batch, context)
     deviation = float((logprobs_B - batch.old_logprobs_B).expm1().abs().max())
     if deviation > RATIO_TOLERANCE:
         raise OffPolicyError(
@@ -242,13 +242,13 @@ def check_first_ratio(batch: Batch, learner: Learner) -> float:
     return deviation
 
 
-def improve(batch: Batch, learner: Learner, iteration: int) -> tuple[Statistics, float]:
+def improve(batch: Batch, context: CNNContext, iteration: int) -> tuple[Statistics, float]:
     """Epochs of optimizer steps over shuffled batches.
 
     Returns:
         The updates' statistics, and the mean norm of their gradients.
     """
-    policy, updater, config = learner
+    policy, updater, config = context
     size = len(batch.actions_B)
     totals = torch.zeros(len(Statistics._fields), device=policy.device)
     norms: list[float] = []
@@ -256,16 +256,16 @@ def improve(batch: Batch, learner: Learner, iteration: int) -> tuple[Statistics,
         order = np.random.default_rng([config.seed, iteration, epoch]).permutation(size)
         for rows in np.array_split(order, config.updates_per_iteration // config.epochs):
             part = batch.rows(torch.from_numpy(rows).to(policy.device))
-            norms.append(updater.step([partial(objective, part, totals, learner)]))
+            norms.append(updater.step([partial(objective, part, totals, context)]))
     policy.weights_changed()
     means = (totals / len(norms)).tolist()
     return Statistics(*means), float(np.mean(norms))
 
 
-def objective(batch: Batch, totals: Tensor, learner: Learner) -> Tensor:
+def objective(batch: Batch, totals: Tensor, context: CNNContext) -> Tensor:
     """The loss of one update; its statistics are added to the totals."""
-    config = learner.config
-    logprobs_B, entropies_B, values_B = score(batch, learner)
+    config = context.config
+    logprobs_B, entropies_B, values_B = score(batch, context)
     policy_part = clipped_policy_loss(
         logprobs=logprobs_B,
         old_logprobs=batch.old_logprobs_B,

@@ -23,5 +23,4 @@ ALGORITHM = Algorithm(
     train="forethought.algorithms.dpo.train:train_dpo",
     plan="forethought.algorithms.dpo.plan:plan_dpo",
     check="forethought.training.plan:check_language",
-    needs_model=True,
 )

@@ -239,7 +239,7 @@ class DPOConfig:
             return self.epochs
         return self.total_steps // self.rollout.steps_per_iteration
 
-    def goes_on(self, iterations: int, played: int) -> bool:
+    def has_next_iteration(self, iterations: int, played: int) -> bool:
         """Whether there is another round.
 
         Rounds of whole episodes may take more environment steps than a round asks for, so steps

@@ -27,7 +27,7 @@ RATIO_TOLERANCE = 1e-3
 """In fp32, before the first update of an iteration, every token's ratio is 1 within this."""
 
 
-class Learner(NamedTuple):
+class DPOContext(NamedTuple):
     """What every part of an iteration works with."""
 
     policy: HuggingFacePolicy
@@ -49,27 +49,27 @@ class Known(NamedTuple):
     """KTO's: the mean log-ratio of the answers, nats, at least 0."""
 
 
-def ask_reference(pairs: Sequence[Pair], learner: Learner) -> Known:
+def ask_reference(pairs: Sequence[Pair], context: DPOContext) -> Known:
     """Scores the answers as the reference would have given them, and as the policy did.
 
     Raises:
         OffPolicyError: the policy's own log-probs in fp32 are not those that were sampled:
             prompt, image, ids or weights are not those of the rollout.
     """
-    policy, _, reference, anchor, config, run = learner
+    policy, _, reference, anchor, config, run = context
     samples = [to_pair_sample(pair, policy) for pair in pairs]
     policy.module.eval()
     largest, ratios = 0.0, 0.0
     for indices in plan_pairs(samples, config.compute.micro_batch_tokens):
         chosen = [samples[index] for index in indices]
         layout = lay_out_pairs(chosen, policy.encoder, policy.device)
-        own = scores_of(layout, learner)
+        own = scores_of(layout, context)
         with reference.in_place():
-            theirs = scores_of(layout, learner)
+            theirs = scores_of(layout, context)
         held = theirs
         if anchor is not reference:
             with anchor.in_place():
-                held = scores_of(layout, learner)
+                held = scores_of(layout, context)
         if config.data is None:
             largest = max(largest, deviation(own, layout.tokens.mask_BT, chosen))
         sides = [answers_of(scores, layout) for scores in (own, theirs, held)]
@@ -105,9 +105,9 @@ def deviation(scores: Scores, mask_BT: Tensor, pairs: Sequence[PairSample]) -> f
     return float((scores.logprobs_BT[mask_BT].cpu() - flat).expm1().abs().max())
 
 
-def scores_of(layout: PairTokens, learner: Learner) -> Scores:
+def scores_of(layout: PairTokens, context: DPOContext) -> Scores:
     """What the model in place gives the responses, without gradient."""
-    with torch.no_grad(), learner.run.autocast():
-        temperature = learner.config.rollout.temperature
-        scores: Scores = learner.updater.module(layout.tokens, temperature=temperature)
+    with torch.no_grad(), context.run.autocast():
+        temperature = context.config.rollout.temperature
+        scores: Scores = context.updater.module(layout.tokens, temperature=temperature)
     return scores

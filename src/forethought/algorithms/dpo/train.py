@@ -31,14 +31,14 @@ from forethought.algorithms.dpo.samples import (
     lay_out_pairs,
     plan_pairs,
 )
-from forethought.algorithms.dpo.scoring import Known, Learner, ask_reference
+from forethought.algorithms.dpo.scoring import DPOContext, Known, ask_reference
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.losses.preference import Answers
 from forethought.losses.thought_preference import action_consistency_loss
 from forethought.models.actor_critic import Scores
 from forethought.rollouts.collector import Collected
 from forethought.targets.pairs import Pair
-from forethought.training.optim import Stretch
+from forethought.training.optim import ScheduleSpan
 from forethought.training.reference import (
     ANCHOR_FILE,
     Reference,
@@ -86,25 +86,25 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
         stored = stored_pairs(config, run) if config.data is not None else None
         total = config.iterations * updates_in_an_iteration(config, stored, run)
         updater = run.make_updater(policy, config.optimizer, total_steps=total)
-        learner = Learner(policy, updater, reference, anchor, config, run)
+        context = DPOContext(policy, updater, reference, anchor, config, run)
         iteration = run.steps_done
         played = run.progress.environment_steps if run.progress else 0
         bar = run.bar("dpo", config.total_steps if stored is None else config.iterations)
         bar.update(played if stored is None else iteration)
         with world.runner(slots if stored is None else 1, config.environment.workers) as runner:
             collectors = make_collectors(config, policy, world, runner, run, partial(advance, bar))
-            while config.goes_on(iteration, played) and not run.is_stopped:
+            while config.has_next_iteration(iteration, played) and not run.is_stopped:
                 watch = Stopwatch()
-                gathered = act(collectors, stored, learner, iteration)
+                gathered = act(collectors, stored, context, iteration)
                 watch.lap("collect_s")
-                known = ask_reference(draw(gathered.pairs, learner, iteration), learner)
+                known = ask_reference(draw(gathered.pairs, context, iteration), context)
                 watch.lap("reference_s")
-                stretch = stretch_of(config, iteration, played, gathered.steps)
-                statistics = improve(known, learner, iteration, stretch)
+                span = schedule_span(config, iteration, played, gathered.steps)
+                statistics = improve(known, context, iteration, span)
                 # Also without an update, lest prompts that were read before a kill be read anew.
                 policy.weights_changed()
                 watch.lap("update_s")
-                metrics = summarize(gathered, known, statistics, learner)
+                metrics = summarize(gathered, known, statistics, context)
                 run.record(iteration + 1, metrics, watch.laps)
                 warn_if_all_invalid(iteration, metrics, run, config.model)
                 if stored is None:
@@ -115,7 +115,7 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
                 iteration, played = iteration + 1, played + gathered.steps
                 if config.ref_model_sync_every and iteration % config.ref_model_sync_every == 0:
                     reference.refresh()
-                is_last = run.is_stopped or not config.goes_on(iteration, played)
+                is_last = run.is_stopped or not config.has_next_iteration(iteration, played)
                 if is_last or iteration % config.checkpoint_every == 0:
                     run.save(
                         policy,
@@ -141,7 +141,7 @@ def open_anchor(
     return load_reference(policy, run.checkpoint, ANCHOR_FILE)
 
 
-def stretch_of(config: DPOConfig, iteration: int, played: int, steps: int) -> Stretch:
+def schedule_span(config: DPOConfig, iteration: int, played: int, steps: int) -> ScheduleSpan:
     """What an iteration uses up of it: as much as of the environment steps.
 
     Args:
@@ -149,8 +149,8 @@ def stretch_of(config: DPOConfig, iteration: int, played: int, steps: int) -> St
         steps: its own.
     """
     if config.data is not None:
-        return Stretch(iteration, iteration + 1)
-    return Stretch.of_steps(played, steps, config.rollout.steps_per_iteration)
+        return ScheduleSpan(iteration, iteration + 1)
+    return ScheduleSpan.of_steps(played, steps, config.rollout.steps_per_iteration)
 
 
 def updates_in_an_iteration(config: DPOConfig, stored: list[Pair] | None, run: Run) -> int:
@@ -162,17 +162,17 @@ def updates_in_an_iteration(config: DPOConfig, stored: list[Pair] | None, run: R
 
 
 def act(
-    collectors: Collectors, stored: list[Pair] | None, learner: Learner, iteration: int
+    collectors: Collectors, stored: list[Pair] | None, context: DPOContext, iteration: int
 ) -> Gathered:
     """This iteration's pairs: played, or those that were stored."""
     if stored is not None:
         return Gathered(Collected([], []), stored)
-    return gather(collectors, learner.config, learner.run, iteration)
+    return gather(collectors, context.config, context.run, iteration)
 
 
-def draw(pairs: Sequence[Pair], learner: Learner, iteration: int) -> list[Pair]:
+def draw(pairs: Sequence[Pair], context: DPOContext, iteration: int) -> list[Pair]:
     """At most so many pairs of all processes as the settings allow, drawn uniformly."""
-    config, run = learner.config, learner.run
+    config, run = context.config, context.run
     if config.data is not None:
         return list(pairs)
     total, first = sum(run.gather([len(pairs)])), run.offset(len(pairs))
@@ -181,12 +181,12 @@ def draw(pairs: Sequence[Pair], learner: Learner, iteration: int) -> list[Pair]:
     return [pairs[index - first] for index in chosen if first <= index < first + len(pairs)]
 
 
-def improve(known: Known, learner: Learner, iteration: int, stretch: Stretch) -> Statistics:
+def improve(known: Known, context: DPOContext, iteration: int, span: ScheduleSpan) -> Statistics:
     """Epochs of optimizer steps over shuffled batches of pairs; none where there are no pairs.
 
     Batches are drawn from the pairs of all processes; each process does its own ones.
     """
-    policy, updater, _, _, config, run = learner
+    policy, updater, _, _, config, run = context
     policy.module.without_dropout()
     samples = known.samples
     count, first = sum(run.gather([len(samples)])), run.offset(len(samples))
@@ -203,8 +203,8 @@ def improve(known: Known, learner: Learner, iteration: int, stretch: Stretch) ->
             done = len(norms) / (config.passes * batches)
             norms.append(
                 updater.step(
-                    micro_losses(mine, len(batch), known.reference_point, totals, learner),
-                    position=stretch.at(done) * nominal,
+                    micro_losses(mine, len(batch), known.reference_point, totals, context),
+                    position=span.at(done) * nominal,
                 )
             )
     means = run.sum(totals) / len(norms)
@@ -216,7 +216,7 @@ def micro_losses(
     whole: int,
     reference_point: float,
     totals: Tensor,
-    learner: Learner,
+    context: DPOContext,
 ) -> list[Callable[[], Tensor]]:
     """One function per micro-batch, giving its part of the global batch's loss.
 
@@ -226,7 +226,7 @@ def micro_losses(
         reference_point: KTO's, nats.
         totals: the parts' statistics are added to it, in the order of `Statistics`.
     """
-    policy, updater, _, _, config, run = learner
+    policy, updater, _, _, config, run = context
 
     def part(indices: Sequence[int]) -> Tensor:
         chosen = [samples[index] for index in indices]
@@ -267,10 +267,10 @@ def consistency_of(
 
 
 def summarize(
-    gathered: Gathered, known: Known, statistics: Statistics, learner: Learner
+    gathered: Gathered, known: Known, statistics: Statistics, context: DPOContext
 ) -> list[Metric]:
     """An iteration as numbers for the log."""
-    run, is_played = learner.run, learner.config.data is None
+    run, is_played = context.run, context.config.data is None
     margins = run.gather([pair.margin for pair in gathered.pairs])
     return [
         *(summarize_collection(gathered.collected, run) if is_played else []),

@@ -25,7 +25,6 @@ ALGORITHM = Algorithm(
     train="forethought.algorithms.ilql.train:train_ilql",
     plan="forethought.algorithms.ilql.plan:plan_ilql",
     check="forethought.training.plan:check_language",
-    is_offline=True,
     presets=(
         Preset(
             "cql",

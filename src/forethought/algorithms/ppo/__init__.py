@@ -21,7 +21,6 @@ ALGORITHM = Algorithm(
     train="forethought.algorithms.ppo.train:train_ppo",
     plan="forethought.algorithms.ppo.plan:plan_ppo",
     check="forethought.training.plan:check_language",
-    needs_model=True,
     presets=(
         Preset(
             "grpo",

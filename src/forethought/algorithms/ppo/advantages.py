@@ -21,7 +21,7 @@ SMALLEST_DEVIATION = 0.01
 critic's own error, which must not become the unit that it is measured in."""
 
 
-def judge(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:
+def compute_advantages(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:
     """Advantages by GAE (truncation bootstraps, termination does not), then normalized
     over the whole iteration and all processes; or without a critic."""
     if not config.has_critic:
@@ -30,11 +30,13 @@ def judge(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:
     for trajectory in collected.trajectories:
         if trajectory.failure is not None:
             continue
-        judged = trajectory_advantages(trajectory, gamma=config.gamma, gae_lambda=config.gae_lambda)
+        estimated = trajectory_advantages(
+            trajectory, gamma=config.gamma, gae_lambda=config.gae_lambda
+        )
         samples += [
             to_sample(step, float(advantage), float(value_target))
             for step, advantage, value_target in zip(
-                trajectory.steps, judged.advantages_T, judged.returns_T, strict=True
+                trajectory.steps, estimated.advantages_T, estimated.returns_T, strict=True
             )
         ]
     everyone = run.gather([sample.advantage for sample in samples])

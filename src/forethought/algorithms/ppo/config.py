@@ -180,7 +180,7 @@ class PPOConfig:
         """Rounds of collecting and updating; without a critic, at most."""
         return self.total_steps // self.rollout.steps_per_iteration
 
-    def goes_on(self, played: int) -> bool:
+    def has_next_iteration(self, played: int) -> bool:
         """Whether there is another iteration behind so many environment steps.
 
         Without a critic, iterations are whole episodes and take more steps than they ask for:

@@ -37,13 +37,15 @@ def reference_logprobs(
     return found
 
 
-def with_anchor(samples: list[Sample], anchor: list[list[float]] | None) -> list[Sample]:
+def with_ref_logprobs(
+    samples: list[Sample], ref_logprobs: list[list[float]] | None
+) -> list[Sample]:
     """With a reference, the samples with its log-probs, for the loss and for the log."""
-    if anchor is None:
+    if ref_logprobs is None:
         return samples
     return [
         sample._replace(reference_logprobs=logprobs)
-        for sample, logprobs in zip(samples, anchor, strict=True)
+        for sample, logprobs in zip(samples, ref_logprobs, strict=True)
     ]
 
 

@@ -1,7 +1,7 @@
 """λ-PPO: reinforcement learning of thoughts and actions (Zhai et al. 2024, RL4VLM).
 
-One iteration: act, judge, improve. Equation numbers are the paper's. A critic judges, or,
-without one, other episodes do (`advantage`): the rest is the same.
+One iteration: act, compute advantages, update. Equation numbers are the paper's. Advantages come
+from a critic or, without one, from other episodes (`advantage`): the rest is the same.
 """
 
 from collections.abc import Callable
@@ -9,18 +9,27 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from forethought.algorithms.ppo.advantages import judge, rescale_critic, summarize_critic
+from forethought.algorithms.ppo.advantages import (
+    compute_advantages,
+    rescale_critic,
+    summarize_critic,
+)
 from forethought.algorithms.ppo.config import PPOConfig
-from forethought.algorithms.ppo.reference_kl import penalized, reference_logprobs, with_anchor
+from forethought.algorithms.ppo.reference_kl import penalized, reference_logprobs, with_ref_logprobs
 from forethought.algorithms.ppo.samples import to_sample
-from forethought.algorithms.ppo.updates import Learner, improve, rescore, summarize_updates
+from forethought.algorithms.ppo.updates import (
+    PPOContext,
+    improve,
+    recompute_logprobs,
+    summarize_updates,
+)
 from forethought.configs.parts import require
 from forethought.environments.vector import Runner
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import Task
-from forethought.training.optim import Stretch
+from forethought.training.optim import ScheduleSpan
 from forethought.training.reference import Reference, load_reference, start_reference
 from forethought.training.run import Existing, Run, advance, open_run
 from forethought.training.start import start
@@ -52,24 +61,28 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
             total_steps=updates,
             critic_learning_rate=config.critic_learning_rate,
         )
-        learner = Learner(policy, updater, config, run, open_reference(policy, config, run))
+        context = PPOContext(policy, updater, config, run, open_reference(policy, config, run))
         bar = run.bar("ppo", config.total_steps)
         with world.runner(slots, config.environment.workers) as runner:
-            collector = make_collector(learner, world, runner, on_step=partial(advance, bar))
+            collector = make_collector(context, world, runner, on_step=partial(advance, bar))
             iteration = run.steps_done
             played = run.progress.environment_steps if run.progress else 0
-            while config.goes_on(played) and not run.is_stopped:
+            while config.has_next_iteration(played) and not run.is_stopped:
                 watch = Stopwatch()
                 collected = collect(collector, config, run)
                 watch.lap("collect_s")
-                anchor = ask_reference(collected, learner)
-                judged = judge(charge(collected, anchor, config), config, run)
-                rescale_critic(judged, policy, run)
-                samples, deviation = rescore(with_anchor(judged, anchor), learner)
+                ref_logprobs = ask_reference(collected, context)
+                samples = compute_advantages(
+                    apply_kl_penalty(collected, ref_logprobs, config), config, run
+                )
+                rescale_critic(samples, policy, run)
+                samples, deviation = recompute_logprobs(
+                    with_ref_logprobs(samples, ref_logprobs), context
+                )
                 watch.lap("rescore_s")
                 steps = steps_played(collected, run)
-                stretch = Stretch.of_steps(played, steps, config.rollout.steps_per_iteration)
-                statistics = improve(samples, learner, iteration, stretch)
+                span = ScheduleSpan.of_steps(played, steps, config.rollout.steps_per_iteration)
+                statistics = improve(samples, context, iteration, span)
                 watch.lap("update_s")
                 measures = [
                     *summarize_collection(collected, run),
@@ -83,14 +96,14 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                 run.record(iteration, measures, watch.laps)
                 run.keep(collected.trajectories, iteration)
                 bar.set_postfix(success=f"{measures[1].value:.2f}", refresh=False)
-                is_last = run.is_stopped or not config.goes_on(played)
+                is_last = run.is_stopped or not config.has_next_iteration(played)
                 if is_last or iteration % config.checkpoint_every == 0:
                     run.save(
                         policy,
                         updater,
                         step=iteration,
                         cursors=collector.cursors(),
-                        reference=learner.reference,
+                        reference=context.reference,
                         environment_steps=played,
                     )
         bar.close()
@@ -105,10 +118,10 @@ def open_reference(policy: HuggingFacePolicy, config: PPOConfig, run: Run) -> Re
 
 
 def make_collector(
-    learner: Learner, world: Task, runner: Runner, on_step: Callable[[int], object]
+    context: PPOContext, world: Task, runner: Runner, on_step: Callable[[int], object]
 ) -> Collector:
     """Slots in training episodes, brought back to where a stopped run left them."""
-    policy, _, config, run, _ = learner
+    policy, _, config, run, _ = context
     rollout = config.rollout
     collector = Collector(
         environment_id=world.id,
@@ -156,10 +169,10 @@ def collect(collector: Collector, config: PPOConfig, run: Run) -> Collected:
     return everything
 
 
-def ask_reference(collected: Collected, learner: Learner) -> list[list[float]] | None:
+def ask_reference(collected: Collected, context: PPOContext) -> list[list[float]] | None:
     """The reference's log-probs of every step's answer, in the order of trajectories and steps;
     None where none is kept."""
-    policy, updater, config, run, reference = learner
+    policy, updater, config, run, reference = context
     if reference is None:
         return None
     steps = chain.from_iterable(trajectory.steps for trajectory in collected.trajectories)
@@ -167,9 +180,11 @@ def ask_reference(collected: Collected, learner: Learner) -> list[list[float]] |
     return reference_logprobs(samples, policy, updater, reference, config, run)
 
 
-def charge(collected: Collected, anchor: list[list[float]] | None, config: PPOConfig) -> Collected:
+def apply_kl_penalty(
+    collected: Collected, ref_logprobs: list[list[float]] | None, config: PPOConfig
+) -> Collected:
     """With `kl_use: reward`, every step is charged for how far its answer is from the start."""
-    if anchor is None or config.kl_use != "reward":
+    if ref_logprobs is None or config.kl_use != "reward":
         return collected
-    charged = penalized(collected.trajectories, anchor, config.kl_coefficient)
+    charged = penalized(collected.trajectories, ref_logprobs, config.kl_coefficient)
     return collected._replace(trajectories=charged)

@@ -18,7 +18,7 @@ from forethought.losses.aggregation import masked_mean
 from forethought.losses.kl import kl_to_reference
 from forethought.models.actor_critic import Scores
 from forethought.models.batching import Rows
-from forethought.training.optim import Stretch, Updater
+from forethought.training.optim import ScheduleSpan, Updater
 from forethought.training.reference import Reference
 from forethought.training.run import Run
 from forethought.types import Metric
@@ -27,7 +27,7 @@ RATIO_TOLERANCE = 1e-3
 """In fp32, before the first update of an iteration, every ratio is 1 within this."""
 
 
-class Learner(NamedTuple):
+class PPOContext(NamedTuple):
     """What every part of an iteration works with."""
 
     policy: HuggingFacePolicy
@@ -52,7 +52,9 @@ class Statistics(NamedTuple):
     gradient_norm: float
 
 
-def rescore(samples: Sequence[Sample], learner: Learner) -> tuple[list[Sample], float]:
+def recompute_logprobs(
+    samples: Sequence[Sample], context: PPOContext
+) -> tuple[list[Sample], float]:
     """Scores the samples with the weights that acted, as training will score them.
 
     Returns:
@@ -64,7 +66,7 @@ def rescore(samples: Sequence[Sample], learner: Learner) -> tuple[list[Sample], 
         OffPolicyError: the two differ in fp32: prompt, image, ids or weights are not
             those of the rollout.
     """
-    policy, updater, config, run, _ = learner
+    policy, updater, config, run, _ = context
     rescored = list(samples)
     largest = 0.0
     policy.module.eval()
@@ -90,16 +92,16 @@ def rescore(samples: Sequence[Sample], learner: Learner) -> tuple[list[Sample], 
 
 
 def improve(
-    samples: Sequence[Sample], learner: Learner, iteration: int, stretch: Stretch
+    samples: Sequence[Sample], context: PPOContext, iteration: int, span: ScheduleSpan
 ) -> Statistics:
     """Epochs of optimizer steps over shuffled batches; while it warms up, of the critic alone.
 
     Batches are drawn from the samples of all processes; each process does its own ones.
 
     Args:
-        stretch: of the schedule of learning rates.
+        span: of the schedule of learning rates.
     """
-    policy, updater, config, run, _ = learner
+    policy, updater, config, run, _ = context
     policy.module.without_dropout()
     sizes = run.gather([len(sample.old_logprobs) for sample in samples])
     first = run.offset(len(samples))
@@ -112,9 +114,9 @@ def improve(
         for batch in np.array_split(order, updates // config.epochs):
             mine = [samples[i - first] for i in batch if first <= i < first + len(samples)]
             whole = BatchSize(steps=len(batch), tokens=sum(sizes[i] for i in batch))
-            losses = micro_losses(mine, whole, totals, learner, critic_alone=is_warming_up)
+            losses = micro_losses(mine, whole, totals, context, critic_alone=is_warming_up)
             done = len(norms) / updates
-            norms.append(updater.step(losses, position=stretch.at(done) * updates))
+            norms.append(updater.step(losses, position=span.at(done) * updates))
     policy.weights_changed()
     means = run.sum(totals) / len(norms)
     return Statistics(*means.tolist(), gradient_norm=float(np.mean(norms)))
@@ -136,7 +138,7 @@ def micro_losses(
     samples: Sequence[Sample],
     whole: BatchSize,
     totals: Tensor,
-    learner: Learner,
+    context: PPOContext,
     *,
     critic_alone: bool = False,
 ) -> list[Callable[[], Tensor]]:
@@ -148,7 +150,7 @@ def micro_losses(
         totals: the parts' statistics are added to it, in the order of `Statistics`.
         critic_alone: whether nothing but the value head is to move.
     """
-    policy, updater, config, run, _ = learner
+    policy, updater, config, run, _ = context
     pull = config.kl_coefficient if config.kl_use == "loss" else 0.0
     deviation = policy.module.returns_deviation
 

@@ -25,5 +25,4 @@ ALGORITHM = Algorithm(
     train="forethought.algorithms.q_sft.train:train_q_sft",
     plan="forethought.algorithms.q_sft.plan:plan_q_sft",
     check="forethought.training.plan:check_language",
-    is_offline=True,
 )

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from forethought.algorithms.dpo.config import DPOConfig, LossType
 from forethought.algorithms.dpo.samples import PairTokens
-from forethought.algorithms.dpo.scoring import Learner, ask_reference
+from forethought.algorithms.dpo.scoring import DPOContext, ask_reference
 from forethought.algorithms.dpo.train import consistency_of, draw, train_dpo
 from forethought.configs.file import dump_config, load_any_config
 from forethought.configs.parts import (
@@ -103,8 +103,8 @@ def drawn(run: OneOf, pairs: Sequence[str], iteration: int = 0) -> list[str]:
     """Three of all; letters stand for pairs."""
     config = DPOConfig(pairs_per_iteration=3, batch_size=3)
     nobody: Any = None
-    learner = Learner(nobody, nobody, nobody, nobody, config, cast(Run, run))
-    return cast(list[str], draw(cast(list[Pair], list(pairs)), learner, iteration))
+    context = DPOContext(nobody, nobody, nobody, nobody, config, cast(Run, run))
+    return cast(list[str], draw(cast(list[Pair], list(pairs)), context, iteration))
 
 
 def test_at_most_so_many_pairs_are_drawn() -> None:
@@ -180,13 +180,13 @@ def test_each_pair_knows_its_reference_and_what_apc_holds_to(is_held: bool, mode
     alone: Any = SimpleNamespace(autocast=nullcontext, gather=lambda items: items)  # type: ignore[reportUnknownLambdaType]
     updater: Any = SimpleNamespace(module=policy.module)
     held = anchor if is_held else reference
-    learner = Learner(policy, updater, reference, held, DPOConfig(data="stored"), alone)
-    before = ask_reference(pairs, learner).samples
+    context = DPOContext(policy, updater, reference, held, DPOConfig(data="stored"), alone)
+    before = ask_reference(pairs, context).samples
     with torch.no_grad():
         for parameter in policy.module.model.parameters():
             parameter.mul_(1.1)
     reference.refresh()
-    after = ask_reference(pairs, learner).samples
+    after = ask_reference(pairs, context).samples
     for was, now in zip(before, after, strict=True):
         for first, second in zip(was, now, strict=True):
             assert first.anchor_action == first.reference_action

@@ -52,7 +52,7 @@ def test_the_reference_is_asked_once_an_iteration_and_its_answers_reach_the_samp
     """Two iterations of eight steps; a made-up reference that knows every token by its place."""
     asked: list[int] = []
     charged: list[float] = []
-    sound_judge, sound_improve = ppo.judge, ppo.improve
+    sound_advantages, sound_improve = ppo.compute_advantages, ppo.improve
 
     def known(samples: Sequence[Sample], *_: object) -> list[list[float]]:
         asked.append(len(samples))
@@ -61,10 +61,10 @@ def test_the_reference_is_asked_once_an_iteration_and_its_answers_reach_the_samp
             for number, sample in enumerate(samples)
         ]
 
-    def judge(collected: Any, *others: Any) -> list[Sample]:
+    def computed(collected: Any, *others: Any) -> list[Sample]:
         steps = [step for one in collected.trajectories for step in one.steps]
         charged.append(float(np.mean([step.reward for step in steps])))
-        return sound_judge(collected, *others)
+        return sound_advantages(collected, *others)
 
     def improve(samples: Sequence[Sample], *others: Any) -> Statistics:
         assert [sample.reference_logprobs for sample in samples] == known(samples)
@@ -72,7 +72,7 @@ def test_the_reference_is_asked_once_an_iteration_and_its_answers_reach_the_samp
         return sound_improve(samples, *others)
 
     monkeypatch.setattr(ppo, "reference_logprobs", known)
-    monkeypatch.setattr(ppo, "judge", judge)
+    monkeypatch.setattr(ppo, "compute_advantages", computed)
     monkeypatch.setattr(ppo, "improve", improve)
     config = PPOConfig(
         model=str(small_model),

@@ -67,7 +67,7 @@ def episode(*rewards: float) -> Trajectory:
 CRASHED = replace(episode(0.0), steps=(), failure=EnvironmentFailure.CRASH)
 
 
-def judged(run: object, config: PPOConfig, *episodes: Trajectory) -> list[float]:
+def samples(run: object, config: PPOConfig, *episodes: Trajectory) -> list[float]:
     """Of every step, one after the other."""
     samples = judge_by_episodes(Collected(list(episodes), []), config, cast(Run, run))
     assert all(sample.value_target == 0.0 for sample in samples)
@@ -78,14 +78,14 @@ def test_one_scale_for_the_episodes_of_all_processes() -> None:
     """Returns 1, 1 there and 5, with two steps, here: mean 3, deviation 2. A crash is none."""
     config = PPOConfig(advantage="reinforce_plus_plus")
     run = SecondOfTwo([1.0, 1.0], [1.0, 1.0], [2])
-    assert judged(run, config, CRASHED, episode(1.0, 4.0)) == [pytest.approx(1.0)] * 2
+    assert samples(run, config, CRASHED, episode(1.0, 4.0)) == [pytest.approx(1.0)] * 2
 
 
 def test_a_group_is_judged_with_the_settings() -> None:
     """GiGPO, γ = 0.1, ω = 3. Returns 5 and 2: A^E = ±1. Both start in a, to go 1 + 0.1 · 4 = 1.4
     and 2: A^S = ∓1; in b there is nobody to compare with."""
     config = PPOConfig(advantage="gigpo", group_size=2, gamma=0.1, step_advantage_weight=3.0)
-    found = judged(Alone(), config, episode(1.0, 4.0), CRASHED, episode(2.0))
+    found = samples(Alone(), config, episode(1.0, 4.0), CRASHED, episode(2.0))
     assert found == [pytest.approx(one) for one in (-2.0, 1.0, 2.0)]
 
 
