@@ -16,6 +16,49 @@ _ARGUMENT = "_ArgConfig"
 _POSITIONAL = "POSITIONAL"
 
 
+SHORT_NAMES = {
+    "-m": "--model",
+    "-o": "--output",
+    "-e": "--environment.id",
+    "-s": "--seed",
+    "-c": "--config",
+}
+"""Short names of flags, for every command that has the flag."""
+
+MOST_SHOWN = 12
+"""How many flags `--help` shows; `--help-all` shows all."""
+
+USUAL = (
+    "--model",
+    "--data",
+    "--output",
+    "--environment.id",
+    "--config",
+    "--resume",
+    "--policy",
+    "--episodes",
+    "--seed",
+    "--expert-steps",
+    "--total-steps",
+    "--rollout.num-envs",
+    "--epochs",
+    "--batch-size",
+    "--optimizer.learning-rate",
+    "--dry-run",
+    "--lora.components",
+    "--lora.rank",
+    "--compute.precision",
+    "--temperature",
+    "--max-new-tokens",
+    "--constrain-actions",
+    "--num-envs",
+    "--beta",
+    "--json",
+    "--threads",
+)
+"""What `--help` shows of a command with many flags: the first of these that it has."""
+
+
 class Flag(NamedTuple):
     """One thing that can be typed."""
 
@@ -26,11 +69,38 @@ class Flag(NamedTuple):
     is_required: bool
 
 
-def flags_of(settings: type[Any], prefix: str = "") -> Iterator[Flag]:
+class Field(NamedTuple):
+    """Where a flag is declared."""
+
+    flag: Flag
+    hint: Any
+    """The field's type, without `Annotated`."""
+    notes: tuple[Any, ...]
+    """What `Annotated` adds, without `tyro.conf.arg`."""
+    dotted: str
+    """`optimizer.learning_rate`."""
+    metavar: str | None
+    owner: type[Any]
+    declared: dataclasses.Field[Any]
+    default: Any
+    """`dataclasses.MISSING` where the flag is required."""
+
+
+def flags_of(settings: type[Any]) -> Iterator[Flag]:
     """Every flag of a settings class, nested classes included.
 
     Args:
         settings: a dataclass, or a generic one with its parameter filled in.
+    """
+    return (field.flag for field in fields_of(settings))
+
+
+def fields_of(settings: type[Any], default: Any = None, prefix: str = "") -> Iterator[Field]:
+    """Every field that is a flag, nested classes included.
+
+    Args:
+        settings: a dataclass, or a generic one with its parameter filled in.
+        default: an instance with the defaults; None: those of the class.
         prefix: of nested fields: `optimizer.`.
     """
     origin = typing.get_origin(settings) or settings
@@ -43,16 +113,56 @@ def flags_of(settings: type[Any], prefix: str = "") -> Iterator[Flag]:
         options = next((note for note in notes if type(note).__name__ == _ARGUMENT), None)
         name = getattr(options, "name", None)
         dotted = prefix + (field.name if name is None else name)
+        value = _default(field) if default is None else getattr(default, field.name)
         if dataclasses.is_dataclass(hint):
-            yield from flags_of(typing.cast(type[Any], hint), f"{dotted}." if dotted else "")
+            given = None if value is dataclasses.MISSING else value
+            nested = typing.cast(type[Any], hint)
+            yield from fields_of(nested, given, f"{dotted}." if dotted else "")
             continue
-        is_required = (
-            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        )
         is_positional = any(_POSITIONAL in repr(note).upper() for note in notes)
         metavar = getattr(options, "metavar", None)
         shown = (metavar or dotted.upper()) if is_positional else "--" + dotted.replace("_", "-")
-        yield Flag(shown, _in_words(hint), is_required)
+        yield Field(
+            flag=Flag(shown, _in_words(hint), _default(field) is dataclasses.MISSING),
+            hint=hint,
+            notes=tuple(note for note in notes if note is not options),
+            dotted=dotted,
+            metavar=metavar,
+            owner=origin,
+            declared=field,
+            default=value,
+        )
+
+
+def usual(fields: Sequence[Field]) -> list[Field]:
+    """The fields that `--help` shows: all of few; otherwise what is required, what `USUAL`
+    names, and the command's own flags as they are declared, until there are enough."""
+    if len(fields) <= MOST_SHOWN:
+        return list(fields)
+
+    def rank(field: Field) -> int:
+        if field.flag.is_required:
+            return -1
+        if field.flag.name in USUAL:
+            return USUAL.index(field.flag.name)
+        return len(USUAL) + ("." in field.dotted)
+
+    return sorted(fields, key=rank)[:MOST_SHOWN]
+
+
+def in_full(words: Sequence[str], settings: type[Any]) -> list[str]:
+    """What was typed, with the long names of flags for the short ones."""
+    known = {flag.name for flag in flags_of(settings)}
+    long_names = {short: name for short, name in SHORT_NAMES.items() if name in known}
+    parts = [word.partition("=") for word in words]
+    return [long_names.get(name, name) + equals + value for name, equals, value in parts]
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    """The default that its class gives a field."""
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
 
 
 def value_of(words: Sequence[str], flag: str) -> str | None:

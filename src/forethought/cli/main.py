@@ -17,10 +17,11 @@ from typing import Any
 from forethought.cli.commands import COMMANDS, EXAMPLES, GROUPS, Command, all_commands
 from forethought.cli.failures import explain
 from forethought.cli.interrupts import Interrupt, interruptible
+from forethought.cli.wrapping import row, wrapped
 from forethought.errors import UnknownNameError
 from forethought.visible import visible
 
-_HELP = ("-h", "--help", "help")
+_HELP = ("-h", "--help", "--help-all", "help")
 
 _OTHER_NAMES = {
     "train reinforce": "train reinforce++",
@@ -86,16 +87,19 @@ def _dispatch(words: Sequence[str]) -> int:
 
 def _call(command: Command, words: Sequence[str]) -> int:
     """Reads the settings that the command's function takes, and calls it."""
+    from forethought.cli.flags import in_full
     from forethought.cli.settings import describe, read_settings, settings_type
 
     function = _load(command.target)
     if command.algorithm is None:
         kind, description = settings_type(function), describe(function)
-        defaults = None if command.defaults is None else _load(command.defaults)(words)
+        defaults_of = None if command.defaults is None else _load(command.defaults)
     else:
         made = function(command.algorithm)
         function, kind, description = made.run, made.kind, made.description
-        defaults = made.defaults(words)
+        defaults_of = made.defaults
+    words = in_full(words, kind)
+    defaults = None if defaults_of is None else defaults_of(words)
     settings = read_settings(
         kind,
         words,
@@ -146,28 +150,28 @@ def _find(words: Sequence[str]) -> Command:
 def _overview() -> str:
     commands = all_commands()
     width = max(len(command.name) for command in commands)
-    rows = [f"  {command.name:{width}}  {command.summary}" for command in commands]
+    rows = [row(f"  {command.name:{width}}  ", command.summary) for command in commands]
     return "\n".join(
         [
-            "Forethought trains vision-language and language models to act.",
+            wrapped("Forethought trains vision-language and language models to act."),
             "",
-            "Commands (each explains itself: `forethought COMMAND --help`):",
+            wrapped("Commands (each explains itself: `forethought COMMAND --help`):"),
             *rows,
             "",
             "Examples:",
-            *(f"  {example}" for example in EXAMPLES),
+            *(wrapped(f"  {example}") for example in EXAMPLES),
         ]
     )
 
 
 def _group_help(group: str) -> str:
     rows = [
-        f"  forethought {command.name}  {command.summary}"
+        row(f"  forethought {command.name}  ", command.summary)
         for command in all_commands()
         if command.name.startswith(f"{group} ")
     ]
-    examples = [f"  {example}" for example in EXAMPLES if f" {group} " in example]
-    return "\n".join([GROUPS[group], "", *rows, "", "Examples:", *examples])
+    examples = [wrapped(f"  {example}") for example in EXAMPLES if f" {group} " in example]
+    return "\n".join([wrapped(GROUPS[group]), "", *rows, "", "Examples:", *examples])
 
 
 def _version() -> str:

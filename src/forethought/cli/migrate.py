@@ -17,7 +17,7 @@ from forethought.runs.run_folder import write_text
 class Migrate:
     """A settings file of an earlier version."""
 
-    file: Annotated[Path, tyro.conf.Positional]
+    file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
     """A YAML file of settings or of a study, or a run folder (its config.yaml)."""
 
     write: Switch = False

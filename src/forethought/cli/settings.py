@@ -6,19 +6,17 @@ import io
 import re
 import sys
 import typing
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
 from typing import Any, TypeVar
 
-import docstring_parser
 import tyro
 
-from forethought.cli.flags import Flag, flags_of, value_of
+from forethought.cli.flags import Flag, flags_of, in_full, value_of
+from forethought.cli.help import HELP, HELP_ALL, print_help, print_whole_help
 from forethought.errors import ConfigError
 
 T = TypeVar("T")
-
-HELP = ("-h", "--help")
 
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
 _TITLE = re.compile(r"^(?:╭─ (.+?) ─*╮| (\S.*?) *\n -{8,}) *$", re.MULTILINE)
@@ -79,16 +77,21 @@ def read_settings(
             something missing.
         SystemExit: help was printed.
     """
+    if HELP_ALL in words:
+        print_whole_help(kind, default, program=program, description=description)
+        raise SystemExit(0)
     if any(word in HELP for word in words):
-        print(f"{description}\n")  # As it is written; tyro would join its lines.
+        print_help(kind, default, program=program, description=description)
+        raise SystemExit(0)
+    words = in_full(words, kind)
     said = io.StringIO()
     try:
-        with redirect_stderr(said), _paragraphs_joined():
+        with redirect_stderr(said):
             settings, unknown = tyro.cli(
                 kind,
                 prog=program,
                 description="",
-                args=list(words),
+                args=words,
                 default=tyro.MISSING_NONPROP if default is None else default,
                 return_unknown_args=True,
             )
@@ -100,29 +103,6 @@ def read_settings(
     if unknown:
         raise ConfigError(_unknown(unknown, kind, program))
     return settings
-
-
-@contextmanager
-def _paragraphs_joined() -> Generator[None]:
-    """Field docstrings as paragraphs: the terminal's width breaks their lines, not the source's.
-
-    tyro keeps a break before an indented line, and the parser that it asks keeps the
-    source's indentation.
-    """
-    parse = docstring_parser.parse_from_object
-
-    def parse_joined(obj: object) -> docstring_parser.Docstring:
-        parsed = parse(obj)  # pyright: ignore[reportArgumentType]
-        for parameter in parsed.params:
-            paragraphs = (parameter.description or "").split("\n\n")
-            parameter.description = "\n\n".join(" ".join(p.split()) for p in paragraphs)
-        return parsed
-
-    docstring_parser.parse_from_object = parse_joined
-    try:
-        yield
-    finally:
-        docstring_parser.parse_from_object = parse
 
 
 def _unknown(unknown: Sequence[str], kind: type[Any], program: str) -> str:

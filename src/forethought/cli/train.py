@@ -87,7 +87,7 @@ def _described(named: Preset, chosen: Algorithm) -> str:
     """The help of a preset."""
     flags = " ".join(f"--{field.replace('_', '-')} {value}" for field, value in named.settings)
     return (
-        f"{named.summary}\n\nThe same as: forethought train {chosen.name} {flags}\n"
+        f"{named.summary}\n\nThe same as: forethought train {chosen.name} {flags}\n\n"
         f"Flags and --config change that.\n\nExamples:\n"
         f"  forethought train {named.name} --environment.id NumberLine --output runs/{named.name}"
     )

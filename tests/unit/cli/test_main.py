@@ -35,7 +35,7 @@ def test_the_overview_lists_every_command_and_shows_examples(type_: Type, words:
     assert not outcome.err
     for command in all_commands():
         assert f"  {command.name} " in outcome.out
-        assert command.summary in outcome.out
+        assert command.summary in " ".join(outcome.out.split())
     assert "Examples:\n  forethought quickstart\n" in outcome.out
 
 
@@ -59,7 +59,7 @@ def test_the_help_of_every_command_teaches(type_: Type, command: Command) -> Non
 
 
 def test_every_field_says_what_it_is(type_: Type) -> None:
-    out = type_("train ppo --help").out
+    out = type_("train ppo --help-all").out
     assert "Discount per environment step." in out
     assert "RL4VLM: 1e-5" in out
     groups = ("environment options", "prompt options", "rollout options", "optimizer options")

@@ -67,7 +67,7 @@ def test_the_flags_of_every_command_are_those_of_its_help(type_: Type, command: 
     """What "did you mean" knows is what tyro takes."""
     made = load(command.target)
     kind = settings_type(made) if command.algorithm is None else made(command.algorithm).kind
-    shown = type_(f"{command.name} --help").out.partition("usage: ")[2]
+    shown = type_(f"{command.name} --help-all").out.partition("usage: ")[2]
     for flag in flags_of(kind):
         assert f" {flag.name} " in shown.replace(",", " ").replace("\n", " ") or (
             f"│ {flag.name}" in shown
