@@ -50,11 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not sys.warnoptions:
             warnings.simplefilter("ignore")  # Advice of libraries, to those who develop.
         try:
-            code = _dispatch(words)
+            code = _dispatch_or_help(words)
             sys.stdout.flush()
             return code
-        except SystemExit as end:  # Help was asked for, and given.
-            return 0 if end.code is None else int(end.code)
         except Interrupt as interrupt:
             return _report_interrupt(interrupt)
         except Exception as error:
@@ -68,6 +66,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             if failure.line is not None:
                 print(failure.line, file=sys.stderr)
             return failure.exit_code
+
+
+def _dispatch_or_help(words: Sequence[str]) -> int:
+    try:
+        return _dispatch(words)
+    except SystemExit as end:  # Help was asked for, and given.
+        return 0 if end.code is None else int(end.code)
 
 
 def _dispatch(words: Sequence[str]) -> int:
