@@ -1,7 +1,7 @@
 """Deliberate breakages: each must turn red the test that is there to catch it.
 
 A test suite is judged like any instrument, by showing it what it should detect. The
-breakages stand in `mutations/*.toml`, one file per folder of the package; to add one,
+list is `mutations/*.toml`: the numeric core (losses, targets, decoding, training). To add one,
 write an entry, no code:
 
     [[mutation]]
