@@ -1,4 +1,5 @@
-"""Clipped policy-gradient loss."""
+"""The policy's terms of PPO: clipped loss, weight of thoughts, entropy, divergence from a
+reference."""
 
 from typing import NamedTuple
 
@@ -8,6 +9,7 @@ from torch import Tensor
 from forethought.losses.aggregation import Aggregation, aggregate, masked_mean
 from forethought.losses.checks import (
     checked_mask,
+    require_axes,
     require_constant,
     require_float32,
     require_one_shape,
@@ -85,3 +87,147 @@ def clipped_policy_loss(
         approximate_kl = masked_mean(values=deviation - log_ratio, mask=mask)
         maximum_deviation = deviation.abs().max()  # masked elements deviate by 0
     return PolicyLoss(loss, clip_fraction, approximate_kl, maximum_deviation)
+
+
+# Log-prob of a completion whose thoughts weigh less than its action.
+
+
+def thought_scaled_logprobs(
+    *,
+    logprobs_BT: Tensor,
+    thought_mask_BT: Tensor,
+    action_mask_BT: Tensor,
+    thought_weight: float,
+) -> Tensor:
+    """Each token's part in the log-prob of the step.
+
+        s_t = λ log p_t  on thought tokens,   log p_t  on action tokens,   0  elsewhere
+
+    RL4VLM, Eq. 4.3, before its sum. Thoughts are an order of magnitude longer than
+    the action, so that without λ they decide the ratio alone. A ratio needs the
+    same λ on both sides: log p and log p_old both go through this function.
+
+    λ = 0 leaves the action alone: thought tokens are then exactly 0, without
+    gradient, even where a thought had probability 0.
+
+    Args:
+        logprobs_BT: of the sampled tokens, nats, fp32.
+        thought_mask_BT: bool, the tokens before the `"action"` key.
+        action_mask_BT: bool, the tokens from the `"action"` key to the end.
+        thought_weight: λ in [0, 1].
+
+    Returns:
+        [B, T], nats, fp32.
+
+    Raises:
+        ValueError: not [B, T], shapes differ, a wrong dtype, a token that is both
+            thought and action, or λ outside [0, 1].
+    """
+    require_axes("BT", logprobs_BT=logprobs_BT)
+    require_float32(logprobs_BT=logprobs_BT)
+    require_one_shape(
+        logprobs_BT=logprobs_BT, thought_mask_BT=thought_mask_BT, action_mask_BT=action_mask_BT
+    )
+    if not thought_mask_BT.dtype == action_mask_BT.dtype == torch.bool:
+        raise ValueError(
+            f"masks: expected bool, got {thought_mask_BT.dtype} for thoughts "
+            f"and {action_mask_BT.dtype} for actions"
+        )
+    shared = int((thought_mask_BT & action_mask_BT).sum())
+    if shared > 0:
+        raise ValueError(f"a token is thought or action, never both: got {shared} that are both")
+    if not 0 <= thought_weight <= 1:
+        raise ValueError(f"thought_weight: expected 0 to 1, got {thought_weight}")
+    weight_BT = thought_weight * thought_mask_BT.float() + action_mask_BT.float()
+    # Chosen, not multiplied, where the weight is 0: 0 times minus infinity is not 0.
+    return torch.where(weight_BT > 0, weight_BT * logprobs_BT, 0.0)
+
+
+def sequence_logprob(
+    *,
+    logprobs_BT: Tensor,
+    thought_mask_BT: Tensor,
+    action_mask_BT: Tensor,
+    thought_weight: float,
+) -> Tensor:
+    """Log-prob of each step of a thinking agent.
+
+        log π(y|x) := λ log π(T|x) + log π(a|x, T)
+
+    RL4VLM, Eq. 4.3: the sum over tokens of `thought_scaled_logprobs`, which
+    documents the arguments and what is refused.
+
+    Returns:
+        [B], nats, fp32.
+    """
+    scaled_BT = thought_scaled_logprobs(
+        logprobs_BT=logprobs_BT,
+        thought_mask_BT=thought_mask_BT,
+        action_mask_BT=action_mask_BT,
+        thought_weight=thought_weight,
+    )
+    return scaled_BT.sum(dim=1)
+
+
+# Exact entropy of every next-token distribution.
+
+
+def token_entropy(*, logprobs_V: Tensor) -> Tensor:
+    """How undecided the policy is at each token.
+
+        H = -sum_v p_v log p_v
+
+    Over the whole vocabulary, not an estimate from the sampled tokens. Reduce with
+    `masked_mean`; an entropy bonus subtracts its multiple from the loss.
+
+    Args:
+        logprobs_V: [..., V], normalized log-probs of all tokens, nats, fp32: the output
+            of a log-softmax, at whichever temperature the tokens are sampled. A
+            forbidden token has minus infinity.
+
+    Returns:
+        [...], nats, fp32, from 0 to log V.
+
+    Raises:
+        ValueError: not float32.
+    """
+    require_float32(logprobs_V=logprobs_V)
+    # p log p is 0 where p is 0; the finite floor keeps it from becoming 0 times infinity.
+    finite_V = logprobs_V.clamp(min=torch.finfo(torch.float32).min)
+    return -(logprobs_V.exp() * finite_V).sum(dim=-1)
+
+
+# Divergence from a reference policy, estimated on the tokens that were sampled.
+
+
+def kl_to_reference(
+    *, logprobs_BT: Tensor, reference_logprobs_BT: Tensor, mask_BT: Tensor
+) -> Tensor:
+    """Mean per token of an estimate of KL(pi || pi_ref) that is never negative.
+
+        kl_t = exp(d_t) - 1 - d_t,   d_t = log pi_ref(y_t) - log pi(y_t)
+
+    Schulman 2020, "Approximating KL divergence", k3; GRPO's Eq. 4 (Shao et al. 2024).
+    Unbiased where y_t is drawn from pi. Its gradient, 1 - exp(d_t) per log-prob, pulls a
+    token back to the reference's probability from either side, and is 0 where both agree.
+
+    Args:
+        logprobs_BT: under the policy that is trained, nats, fp32.
+        reference_logprobs_BT: under the reference, likewise, without gradient, at the same
+            temperature.
+        mask_BT: bool, True where the token counts; what is masked may hold anything.
+
+    Returns:
+        A scalar, nats per token.
+
+    Raises:
+        ValueError: shapes differ, a tensor is not fp32, the reference carries a gradient, or
+            no token counts.
+    """
+    require_axes("BT", logprobs_BT=logprobs_BT)
+    require_one_shape(logprobs_BT=logprobs_BT, reference_logprobs_BT=reference_logprobs_BT)
+    require_float32(logprobs_BT=logprobs_BT, reference_logprobs_BT=reference_logprobs_BT)
+    require_constant(reference_logprobs_BT=reference_logprobs_BT)
+    mask_BT = checked_mask(mask_BT, like=logprobs_BT)
+    gap_BT = torch.where(mask_BT, reference_logprobs_BT - logprobs_BT, 0.0)
+    return masked_mean(values=gap_BT.expm1() - gap_BT, mask=mask_BT)

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from forethought.losses.aggregation import Aggregation, masked_mean
 from forethought.losses.cross_entropy import token_mean_cross_entropy
-from forethought.losses.entropy import token_entropy
-from forethought.losses.policy import clipped_policy_loss
+from forethought.losses.policy import clipped_policy_loss, token_entropy
 from forethought.losses.value import clipped_value_loss
 
 Loss = Callable[[Tensor, Tensor, slice], Tensor]  # (parameters, mask, rows) -> mean over the rows

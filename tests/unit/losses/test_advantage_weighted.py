@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from forethought.losses.advantage_weighted import advantage_weighted_loss
-from forethought.losses.cross_entropy import token_mean_cross_entropy
+from forethought.losses.cross_entropy import advantage_weighted_loss, token_mean_cross_entropy
 
 LOGPROBS = [-1.0, -2.0, -0.5]
 

@@ -92,7 +92,7 @@ def test_a_file_that_is_new_gone_or_renamed_counts(package: Path) -> None:
     versions = [code_version(package)]
     (package / "targets/new.py").write_text("x = 1", encoding="utf-8")
     versions.append(code_version(package))
-    (package / "losses/entropy.py").rename(package / "losses/other.py")
+    (package / "losses/policy.py").rename(package / "losses/other.py")
     versions.append(code_version(package))
     (package / "losses/other.py").unlink()
     versions.append(code_version(package))
@@ -113,7 +113,8 @@ def test_a_file_that_is_new_gone_or_renamed_counts(package: Path) -> None:
             id="a comment",
         ),
         pytest.param(
-            Rewording("losses/entropy.py", "every next", "each next"), id="a module's docstring"
+            Rewording("losses/policy.py", "The policy's terms", "The terms"),
+            id="a module's docstring",
         ),
     ],
 )

@@ -5,7 +5,7 @@ from math import exp, log
 import pytest
 import torch
 
-from forethought.targets.advantage_weights import advantage_weights, effective_share
+from forethought.targets.token_values import advantage_weights, effective_share
 
 
 @pytest.mark.parametrize(

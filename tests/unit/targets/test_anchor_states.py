@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from forethought.targets.anchor_states import group_in_group_advantages
-from forethought.targets.episode_advantages import group_normalized_advantages
+from forethought.targets.episode_advantages import (
+    group_in_group_advantages,
+    group_normalized_advantages,
+)
 
 # Two episodes, γ = 0.5:
 #

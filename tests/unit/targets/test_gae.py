@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from forethought.targets.gae import Advantages, generalized_advantages
-from forethought.targets.returns import discounted_returns
+from forethought.targets.returns import Advantages, discounted_returns, generalized_advantages
 
 # Three steps, γ = 0.5, λ = 0.8, so γλ = 0.4:
 #

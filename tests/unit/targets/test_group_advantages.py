@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from forethought.targets.groups import GroupEstimator, episode_return, group_advantages
+from forethought.targets.episode_advantages import GroupEstimator, episode_return, group_advantages
 from forethought.types import EnvironmentFailure, Trajectory
 from tests.unit.targets.builders import Did, trajectory
 

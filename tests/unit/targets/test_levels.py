@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from forethought.targets.levels import best_episodes, return_bins
+from forethought.targets.returns import best_episodes, return_bins
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from forethought.targets.pairs import make_pairs
-from forethought.targets.search import SearchTree
+from forethought.targets.pairs import SearchTree, make_pairs
 from forethought.types import Trajectory
 from tests.unit.targets.builders import Did, trajectory
 

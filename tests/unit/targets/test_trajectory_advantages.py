@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from forethought.targets.gae import trajectory_advantages
+from forethought.targets.returns import trajectory_advantages
 from forethought.types import EnvironmentFailure, Trajectory
 from tests.unit.targets.builders import CUT, ending
 

@@ -16,12 +16,12 @@ from torch import Tensor
 
 from forethought.algorithms.archer.config import ArcherConfig
 from forethought.algorithms.archer.utterances import AnswerBatch, answer_targets, mark_answers
-from forethought.losses.advantage_weighted import advantage_weighted_loss
+from forethought.losses.cross_entropy import advantage_weighted_loss
 from forethought.losses.ilql import double_q_loss, expectile_loss
 from forethought.offline.dataset import load_episodes
 from forethought.offline.episodes import Episode, gather_actions, lay_out, scatter_actions
 from forethought.runs.sources import MODEL_DIR
-from forethought.targets.advantage_weights import advantage_weights, effective_share
+from forethought.targets.token_values import advantage_weights, effective_share
 from forethought.training.behavior_cloning import clone_episodes
 from forethought.training.optim import Updater
 from forethought.training.phases import Phases, Stage, run_phases, stages_of

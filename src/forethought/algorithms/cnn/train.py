@@ -35,7 +35,7 @@ from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import Task
 from forethought.runs.sources import MODEL_DIR, model_source
 from forethought.targets.episode_advantages import normalize_advantages
-from forethought.targets.gae import trajectory_advantages
+from forethought.targets.returns import trajectory_advantages
 from forethought.training.optim import Updater
 from forethought.training.run import Existing, Run, open_run
 from forethought.training.summary import Stopwatch, summarize_collection

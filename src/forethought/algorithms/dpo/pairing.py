@@ -23,12 +23,12 @@ from forethought.targets.pairs import (
     Candidate,
     Compared,
     Pair,
+    SearchTree,
     candidate_of,
     candidates_of,
     make_pairs,
 )
 from forethought.targets.preference import lookahead_score, trajectory_scores
-from forethought.targets.search import SearchTree
 from forethought.training.run import Run
 from forethought.types import Trajectory
 

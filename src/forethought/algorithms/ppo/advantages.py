@@ -10,9 +10,13 @@ from forethought.algorithms.ppo.samples import Sample, to_sample
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.losses.value import explained_variance
 from forethought.rollouts.collector import Collected
-from forethought.targets.episode_advantages import batch_normalized_advantages, normalize_advantages
-from forethought.targets.gae import trajectory_advantages
-from forethought.targets.groups import episode_return, group_advantages
+from forethought.targets.episode_advantages import (
+    batch_normalized_advantages,
+    episode_return,
+    group_advantages,
+    normalize_advantages,
+)
+from forethought.targets.returns import trajectory_advantages
 from forethought.training.run import Run
 from forethought.types import Metric
 

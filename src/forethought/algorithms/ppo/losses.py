@@ -5,9 +5,8 @@ from torch import Tensor
 
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.samples import Old
-from forethought.losses.policy import PolicyLoss, clipped_policy_loss
+from forethought.losses.policy import PolicyLoss, clipped_policy_loss, thought_scaled_logprobs
 from forethought.losses.thought_preference import action_consistency_loss
-from forethought.losses.thoughts import thought_scaled_logprobs
 from forethought.losses.value import ValueLoss, clipped_value_loss
 from forethought.models.actor_critic import Scores
 from forethought.models.batching import TokenBatch

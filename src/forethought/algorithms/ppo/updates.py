@@ -15,7 +15,7 @@ from forethought.algorithms.ppo.samples import Sample, lay_out, plan
 from forethought.errors import OffPolicyError
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.losses.aggregation import masked_mean
-from forethought.losses.kl import kl_to_reference
+from forethought.losses.policy import kl_to_reference
 from forethought.models.actor_critic import Scores
 from forethought.models.batching import Rows
 from forethought.training.optim import ScheduleSpan, Updater

@@ -15,7 +15,7 @@ from forethought.rollouts.dagger import corrected
 from forethought.rollouts.scripted import expert_answer
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.task import Task
-from forethought.targets.levels import best_episodes, return_bins
+from forethought.targets.returns import best_episodes, return_bins
 from forethought.targets.reward_map import returns_to_go
 from forethought.training.start import expert_episodes
 from forethought.types import Step, Trajectory
