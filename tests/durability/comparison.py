@@ -10,13 +10,14 @@ import torch
 from safetensors.torch import load_file
 
 from forethought.rollouts.store import read_shard
+from forethought.runs.metrics import read_metrics
 
 _CLOCK = {"duration_s", "timings_bytes"}
 """Fields that a clock decides."""
 
 
 def assert_same_run(run: Path, whole: Path) -> None:
-    """Equal logs, checkpoints and stored trajectories; nothing half-written is left."""
+    """Equal logs, checkpoints, stored trajectories and pairs; nothing half-written is left."""
     assert (run / "metrics.jsonl").read_text() == (whole / "metrics.jsonl").read_text()
     assert _names(run / "checkpoints") == _names(whole / "checkpoints")
     for checkpoint in sorted((whole / "checkpoints").iterdir()):
@@ -25,6 +26,21 @@ def assert_same_run(run: Path, whole: Path) -> None:
     for shard in sorted((whole / "trajectories").iterdir()):
         ours, theirs = read_shard(run / "trajectories" / shard.name), read_shard(shard)
         assert _plain(ours) == _plain(theirs), shard.name
+    if (whole / "pairs").exists():
+        assert _names(run / "pairs") == _names(whole / "pairs")
+        for file in sorted((whole / "pairs").iterdir()):
+            assert (run / "pairs" / file.name).read_bytes() == file.read_bytes(), file.name
+
+
+def iterations_with_pairs(run: Path) -> int:
+    """How many iterations a run of DPO logged, each of which learned from pairs: one that trains
+    nothing proves nothing."""
+    log = read_metrics(run / "metrics.jsonl")
+    used, norms = (log.column(name).values for name in ("pairs_used", "gradient_norm"))
+    assert all(used > 0)
+    assert all(norms > 0)
+    assert any(file.stat().st_size for file in (run / "pairs").iterdir())
+    return len(used)
 
 
 def weights(run: Path) -> dict[str, torch.Tensor]:

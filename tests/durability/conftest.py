@@ -19,6 +19,20 @@ PPO = (
 )
 """Twelve iterations of two updates each, with a checkpoint after every second one."""
 PPO_ITERATIONS = 12
+CHOOSING = (
+    "train sft --environment.id Bandit --environment.options expert=random_choice "
+    "--expert-steps 1600 --batch-size 16 --optimizer.learning-rate 2e-3 "
+    "--optimizer.schedule constant --compute.threads 1"
+)
+"""A model that answers in the right form and chooses at random: there is always something to
+prefer, and something to credit."""
+DPO = (
+    "train dpo --environment.id Bandit --total-steps 384 --rollout.num-envs 16 "
+    "--rollout.steps-per-iteration 32 --rollout.temperature 1.0 --rollout.max-new-tokens 24 "
+    "--batch-size 8 --epochs 1 --checkpoint-every 2 --compute.threads 1 "
+    "--optimizer.learning-rate 3e-4"
+)
+"""Twelve iterations from `CHOOSING`."""
 UNTRAINED = "warning: every response of the first iteration was invalid"
 """Ten updates teach nobody the form of a response; actions are then drawn, and learned from."""
 

@@ -33,8 +33,8 @@ from forethought.runs.metrics import MetricsLog, read_metrics
 from forethought.runs.run_folder import RunFolder, write_text
 from forethought.runs.sources import model_source
 from forethought.types import Metric, Trajectory
-from tests.durability.comparison import assert_same_run
-from tests.durability.conftest import PPO, SFT, trained
+from tests.durability.comparison import assert_same_run, iterations_with_pairs
+from tests.durability.conftest import CHOOSING, DPO, PPO, PPO_ITERATIONS, SFT, trained
 from tests.durability.kills import kill_and_resume, moments
 from tests.unit.data.builders import make_trajectory
 from tests.unit.environments.hostile_world import HOSTILE, HostileWorld
@@ -250,36 +250,48 @@ class _flipped:  # noqa: N801
 
 
 def killed_runs(kills: int) -> Found:
-    """`kill -9` at random moments of five algorithms, each followed by `--resume`: the run must
+    """`kill -9` at random moments of seven algorithms, each followed by `--resume`: the run must
     end as one that nobody stopped, byte for byte."""
     wrong: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        start = trained(SFT, folder / "start")
-        data = folder / "data"
-        trained(f"collect --policy random --episodes 96 --shard 48 {_COLLECT}", data)
-        for algorithm, (words, rounds) in _runs(start, data).items():
+        runs = _runs(folder)
+        for algorithm, (words, rounds) in runs.items():
             whole = trained(words, folder / f"{algorithm}_whole")
+            if algorithm == "dpo":
+                rounds = iterations_with_pairs(whole)
             struck = folder / algorithm
             kill_and_resume(words, struck, moments(len(algorithm), kills, rounds))
             try:
                 assert_same_run(struck, whole)
             except AssertionError:
                 wrong.append(algorithm)
+            print(f"{algorithm}: {kills} kills", file=sys.stderr, flush=True)
             shutil.rmtree(struck)
-    tries = kills * len(_runs(start, data))
-    return Found("`kill -9`, then `--resume`", tries, len(wrong), ", ".join(wrong) or "bit-equal")
+    return Found(
+        f"`kill -9`, then `--resume`: {', '.join(runs)}",
+        kills * len(runs),
+        len(wrong),
+        ", ".join(wrong) or "bit-equal",
+    )
 
 
-_COLLECT = "--environment.id Bandit --prompt.format action_only"
-
-
-def _runs(start: Path, data: Path) -> dict[str, tuple[str, int]]:
-    """What is typed, and how many rounds it logs."""
+def _runs(folder: Path) -> dict[str, tuple[str, int]]:
+    """What is typed, and how many rounds it logs. Makes the data and the models to start from."""
+    start = trained(SFT, folder / "start")
+    choosing = trained(CHOOSING, folder / "choosing")
+    data = trained(
+        "collect --policy random --episodes 96 --shard 48 --environment.id Bandit "
+        "--prompt.format action_only",
+        folder / "data",
+    )
     stored = f"--data {data} --model tiny {OFFLINE}"
+    ppo = f"{PPO} --model {start}"
     return {
         "sft": (SFT, 10),
-        "ppo": (f"{PPO} --model {start}", 12),
+        "ppo": (ppo, PPO_ITERATIONS),
+        "gigpo": (f"{ppo} --advantage gigpo --group-size 4 --total-steps 800", PPO_ITERATIONS),
+        "dpo": (f"{DPO} --model {choosing} --pairing trajectory", PPO_ITERATIONS),
         "q-sft": (f"train q-sft {stored}", 24),
         "ilql": (f"train ilql {stored}", 24),
         "archer": (f"train archer {stored}", 36),
@@ -292,7 +304,7 @@ ATTACKS: dict[str, tuple[Callable[[int], Found], int]] = {
     "checkpoints": (flipped_checkpoints, 70),
     "shards": (flipped_shards, 200),
     "results": (flipped_results, 500),
-    "runs": (killed_runs, 3),
+    "runs": (killed_runs, 10),
 }
 """With as many tries as docs/reliability.md tells of."""
 

@@ -28,5 +28,5 @@ def test_no_flipped_bit_is_read() -> None:
     assert flipped_results(120).failures == 0
 
 
-def test_five_algorithms_go_on_as_if_nobody_had_stopped_them() -> None:
+def test_seven_algorithms_go_on_as_if_nobody_had_stopped_them() -> None:
     assert killed_runs(2).failures == 0
