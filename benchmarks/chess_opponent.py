@@ -15,8 +15,8 @@ import chess
 import chess.engine
 import numpy as np
 
+from forethought.environments.chess.engine import require_stockfish
 from forethought.environments.chess.game import OPPONENT
-from forethought.environments.chess.program import require_stockfish
 from forethought.environments.chess.stockfish import Stockfish
 
 LIMITS = chess.engine.Limit(nodes=OPPONENT.nodes)

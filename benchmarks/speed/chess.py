@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.speed.contract import BenchmarkResult, compare, side_by_side
 from forethought.environments import find_environment, is_installed, make_environment
-from forethought.environments.chess.program import find_stockfish
+from forethought.environments.chess.engine import find_stockfish
 from forethought.environments.vector import Act, Failed, Reset, Runner, SubprocessRunner
 
 PAIRS = 5

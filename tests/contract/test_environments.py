@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 
 from forethought.environments import find_environment, list_environments, make_environment
 from forethought.environments.check import check_environment
-from forethought.environments.chess.program import PACKAGE, find_stockfish
+from forethought.environments.chess.engine import PACKAGE, find_stockfish
 from tests.skips import needs
 
 SMALL_CHESS: dict[str, Any] = {"opponent": "builtin", "ply_limit": 6}

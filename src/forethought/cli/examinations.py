@@ -15,7 +15,7 @@ from typing import Literal
 from packaging.requirements import Requirement
 
 from forethought.environments import is_installed, list_environments
-from forethought.environments.chess.program import PACKAGE, find_stockfish
+from forethought.environments.chess.engine import PACKAGE, find_stockfish
 from forethought.models.smollm2 import INSTALL, NAME, converted_folder, missing_packages
 from forethought.threads import choose_threads, usable_cores
 

@@ -12,7 +12,7 @@ import tyro
 
 from forethought.cli.picture import half_blocks
 from forethought.configs.parts import EnvironmentConfig, PromptConfig, require
-from forethought.environments.chess.diagram import find_diagram
+from forethought.environments.chess.notation import find_diagram
 from forethought.environments.contract import Environment, Transition, WithExpert
 from forethought.rollouts.task import Task, open_task
 from forethought.types import Image, Observation

@@ -128,12 +128,18 @@ WORDLE = EnvironmentSpec(
 CHESS = EnvironmentSpec(
     id="forethought/Chess-v0",
     entry_point="forethought.environments.chess.game:Chess",
-    summary="Checkmate an engine of limited strength.",
+    summary="Checkmate an engine of limited strength, or win an endgame.",
     observation="text",
     actions="a move, such as e2e4 (UCI) or e4 (SAN)",
     reward="+1 for checkmate, -1 for an illegal move, else 0",
     success="the opponent is checkmated",
     options=(
+        Option(
+            "start",
+            "initial",
+            "initial, kqk, krk or mate_in_2",
+            "all pieces, or an endgame: king and queen or rook against king, a mate in two",
+        ),
         Option("opponent", "stockfish", "stockfish or builtin", "builtin needs no engine, is weak"),
         Option("stockfish", "stockfish", "a name or a path", "the engine's program"),
         Option("color", "white", "white or black", "the agent's"),

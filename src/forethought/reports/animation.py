@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import matplotlib
 from PIL import Image, ImageDraw, ImageFont
 
-from forethought.environments.chess.diagram import find_diagram
+from forethought.environments.chess.notation import find_diagram
 from forethought.errors import ConfigError
 from forethought.reports.formatting import THIN, decimal
 from forethought.reports.inputs import RunRecord, read_run

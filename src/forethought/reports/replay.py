@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 from math import exp, isfinite
 from typing import Literal, NamedTuple
 
-from forethought.environments.chess.diagram import find_diagram
+from forethought.environments.chess.notation import find_diagram
 from forethought.reports.images import EmbeddedImage, ImageTable
 from forethought.reports.markup import embed_json
 from forethought.reports.selection import Selected, Selection

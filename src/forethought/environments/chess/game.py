@@ -7,21 +7,30 @@ from typing import Literal, get_args
 import chess
 import numpy as np
 
-from forethought.environments.chess.builtin import Builtin
-from forethought.environments.chess.data_policy import draw_author
-from forethought.environments.chess.diagram import diagram
+from forethought.environments.chess.endgames import Start, find_endgame, name_pieces
+from forethought.environments.chess.engine import PROGRAM, require_stockfish
 from forethought.environments.chess.notation import (
     Board,
     Notation,
+    diagram,
     legal_moves,
     named_move,
     read_move,
     write_move,
     write_position,
 )
-from forethought.environments.chess.opponent import Opponent, Recommendation
-from forethought.environments.chess.program import PROGRAM, require_stockfish
-from forethought.environments.chess.stockfish import Stockfish, Strength, require_uci
+from forethought.environments.chess.opponent import (
+    Builtin,
+    Opponent,
+    Recommendation,
+    random_move,
+)
+from forethought.environments.chess.stockfish import (
+    Stockfish,
+    Strength,
+    draw_author,
+    require_uci,
+)
 from forethought.environments.contract import Ceiling, DataPlayer, ExpertAction, Transition
 from forethought.environments.options import is_flag, is_whole_number, require_option
 from forethought.errors import ConfigError
@@ -39,12 +48,13 @@ PENALTY = -1.0
 """For an illegal move, or a text that is no move."""
 
 _SHOWN = 8
-"""Characters of an illegal answer that the next observation repeats."""
+"""Characters of an illegal response that the next observation repeats."""
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+#=-")
 
 _CEILINGS = {
     "stockfish": Ceiling(1.0, "estimated: the expert won 300 of 300 games"),
     "builtin": Ceiling(1.0, "estimated: the expert won 20 of 20 games"),
+    "endgame": Ceiling(1.0, "exact: every position is won, by retrograde analysis or search"),
 }
 
 
@@ -53,33 +63,41 @@ class Chess:
 
     Description: FIDE's rules from the `chess` package. The opponent is Stockfish at
     `UCI_Elo` 1350 and at most 1,000 nodes, which moves at random 1 time in 20; LMRL-Gym's
-    and Q-SFT's task, whose opponent has Elo 1200. Nothing is limited by time.
+    and Q-SFT's task, whose opponent has Elo 1200. Nothing is limited by time. Or an endgame
+    (`start`), which is won: there the opponent plays the longest defense, and no engine is needed.
 
-    Observation: the position as text; no picture.
+    Observation: the position as text; no image. In an endgame squares and pieces come without the
+    rest of the FEN, which says nothing there.
 
-    Actions: one move, as text: `e2e4` (UCI) or `e4` (SAN). Any text is an answer.
+    Actions: one move, as text: `e2e4` (UCI) or `e4` (SAN). Any text is a response.
 
     Rewards: +1 for the move that checkmates, -1 for an illegal move or a text that is no
     move, 0 otherwise: a draw and a loss are worth 0 alike.
 
-    Start: the initial position; with `color="black"` after the opponent's first move.
+    Start: the initial position; with `color="black"` after the opponent's first move. In an
+    endgame a random position that White, the agent, wins: king and queen (kqk) or king and rook
+    (krk) against a king, uniform over all of them, or a mate in exactly two moves of three to five
+    pieces (mate_in_2). A fifth of the positions, with all their reflections, is dealt to held-out
+    seeds alone.
 
     End: terminated by checkmate, stalemate, insufficient material, the fifth repetition,
     75 moves without capture or pawn move, and with the last illegal move that is allowed;
-    truncated after `ply_limit` half-moves.
+    truncated after `ply_limit` half-moves, and a mate in two after three.
 
     Success: the opponent is checkmated.
 
     Ceiling: about 100 %, estimated by the expert, Stockfish at full strength with 2,000
-    nodes: it won 300 of 300 games, 95 % interval 98.7 to 100.
+    nodes: it won 300 of 300 games, 95 % interval 98.7 to 100. Endgames: 100 %, exact, if
+    `ply_limit` leaves room for the longest mates: 10 moves (kqk) and 16 (krk).
 
     Arguments:
-        opponent: "stockfish", or "builtin", a small player of our own, weaker, for
-            machines without an engine. Results name it in the task type.
+        start: "initial", "kqk", "krk" or "mate_in_2"; in the last three the agent has White.
+        opponent: from the initial position: "stockfish", or "builtin", a small player of our
+            own, weaker, for machines without an engine. Results name it in the task type.
         stockfish: name or path of the engine's program. The strengths above are those of
             version 15.1.
         color: of the agent, "white" or "black".
-        notation: "uci" or "san", of answers and of legal moves.
+        notation: "uci" or "san", of responses and of legal moves.
         board: "fen", "squares", a word for each square, or "pieces", a word for each piece.
         legal_moves: whether the observation lists them as its admissible actions.
         on_illegal: after an illegal move, "stay": the agent tries again; "lose": the game
@@ -93,6 +111,7 @@ class Chess:
 
     def __init__(
         self,
+        start: Start = "initial",
         opponent: Literal["stockfish", "builtin"] = "stockfish",
         stockfish: str = PROGRAM,
         color: Literal["white", "black"] = "white",
@@ -103,8 +122,10 @@ class Chess:
         illegal_limit: int = 5,
         ply_limit: int = 200,
     ) -> None:
+        _require_one_of(get_args(Start), "start", start)
         _require_one_of(("stockfish", "builtin"), "opponent", opponent)
-        _require_one_of(("white", "black"), "color", color)
+        colors = ("white", "black") if start == "initial" else ("white",)
+        _require_one_of(colors, "color", color)
         _require_one_of(get_args(Notation), "notation", notation)
         _require_one_of(get_args(Board), "board", board)
         require_option(is_flag(legal_moves), "legal_moves", legal_moves, "True or False")
@@ -113,19 +134,16 @@ class Chess:
         require_option(is_limit, "illegal_limit", illegal_limit, "a whole number from 1 to 100")
         is_limit = is_whole_number(ply_limit, 2, 1000)
         require_option(is_limit, "ply_limit", ply_limit, "a whole number from 2 to 1000")
-        self._opponent: Opponent = (
-            Builtin()
-            if opponent == "builtin"
-            else Stockfish(require_uci(require_stockfish(stockfish)), OPPONENT, EXPERT)
-        )
-        self._kind = opponent
+        self._endgame = find_endgame(start)
+        self._opponent = self._endgame or _opponent_of(opponent, stockfish)
+        self._ceiling = _CEILINGS["endgame" if self._endgame else opponent]
         self._agent = chess.WHITE if color == "white" else chess.BLACK
         self._notation: Notation = notation
         self._style: Board = board
         self._lists_moves = legal_moves
         self._on_illegal = on_illegal
         self._illegal_limit = illegal_limit
-        self._ply_limit = ply_limit
+        self._ply_limit = min(ply_limit, self._endgame.most_plies) if self._endgame else ply_limit
         self._board = chess.Board()
         self._illegal = 0
         self._tried: tuple[str, ...] = ()
@@ -135,16 +153,16 @@ class Chess:
 
     @property
     def actions(self) -> None:
-        """Open text: any text is an answer, and most are illegal."""
+        """Open text: any text is a response, and most are illegal."""
         return None
 
     @property
     def ceiling(self) -> Ceiling:
-        return _CEILINGS[self._kind]
+        return self._ceiling
 
     def reset(self, seed: int) -> Observation:
         self.np_random = np.random.default_rng(seed)
-        self._begin()
+        self._begin(seed)
         return self.observation()
 
     def observation(self) -> Observation:
@@ -179,7 +197,8 @@ class Chess:
             raise RuntimeError("the game is over — restart it with a seed before asking")
         found = self._opponent.advise(self._board)
         action = write_move(found.move, self._board, self._notation)
-        thought = f"{self._judgment(found)}, so I choose {action}"
+        seen = "" if self._endgame is None else f"{name_pieces(self._board)}. "
+        thought = f"{seen}{_judgment(found)}, so I choose {action}"
         return ExpertAction(action, (("thoughts", json.dumps(thought)),))
 
     def resolve_action(self, text: str, admissible: Sequence[str]) -> str | None:
@@ -190,7 +209,7 @@ class Chess:
 
     def metrics(self) -> tuple[Metric, ...]:
         """Illegal moves; whether the game was lost on the board or drawn; half-moves; how
-        often the engine had to be started anew."""
+        often the engine had to be started again."""
         is_mated = self._board.is_checkmate() and self._board.turn == self._agent
         is_drawn = not self._board.is_checkmate() and self._board.is_game_over()
         return (
@@ -206,31 +225,33 @@ class Chess:
 
     @property
     def data_skill(self) -> float:
-        """Mean return about 0.21, the published data's."""
-        return 0.65
+        """Mean return about 0.21, the published data's; endgames: half of the moves are perfect."""
+        return 0.65 if self._endgame is None else 0.5
 
     def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPlayer:
-        """Stockfish at mixed strengths, with mixed shares of random moves.
+        """Stockfish at mixed strengths, with mixed shares of random moves; in endgames the expert,
+        with mixed shares of a beginner's moves.
 
         Args:
-            skill: as `draw_author` takes it, 0 to 1.
+            skill: as `draw_author` takes it, of `stockfish` and of `endgames`, 0 to 1.
 
         Raises:
             ConfigError: a skill beyond that, or the built-in opponent.
         """
         if not 0 <= skill <= 1:
             raise ConfigError(f"skill is {skill:g} — Chess expected 0 to 1")
-        engine = self._opponent
-        if not isinstance(engine, Stockfish):
+        if self._endgame is not None:
+            choose = self._endgame.draw_author(skill, randomness)
+        elif isinstance(self._opponent, Stockfish):
+            choose = draw_author(skill, self._opponent, randomness)
+        else:
             raise ConfigError("the data policy of Chess needs opponent=stockfish")
-        author = draw_author(skill, randomness)
 
-        def answer() -> ExpertAction:
-            move = author.move(self._board, engine, randomness)
-            action = write_move(move, self._board, self._notation)
+        def respond() -> ExpertAction:
+            action = write_move(choose(self._board), self._board, self._notation)
             return ExpertAction(action, (("thoughts", json.dumps(f"I choose {action}")),))
 
-        return answer
+        return respond
 
     def render(self) -> str:
         """The diagram, seen from White's side."""
@@ -239,9 +260,11 @@ class Chess:
     def _listed_moves(self) -> tuple[str, ...] | None:
         return self.legal_actions() or None
 
-    def _begin(self) -> None:
+    def _begin(self, seed: int) -> None:
         self._key = int(self.np_random.integers(1 << 62))
         self._board = chess.Board()
+        if self._endgame is not None:
+            self._board = self._endgame.begin(seed, self.np_random)
         self._illegal, self._tried = 0, ()
         self._is_over = False
         self._restarts_before = self._opponent.restarts
@@ -249,7 +272,7 @@ class Chess:
             self._board.push(self._reply())
 
     def _play(self, move: chess.Move, reward: float) -> Transition:
-        """The agent's move, and the opponent's answer unless the game has ended."""
+        """The agent's move, and the opponent's unless the game has ended."""
         self._board.push(move)
         try:
             if not self._board.is_game_over() and self._board.ply() < self._ply_limit:
@@ -269,15 +292,15 @@ class Chess:
         self._illegal += 1
         is_lost = self._on_illegal == "lose" or self._illegal >= self._illegal_limit
         if self._on_illegal == "random" and not is_lost:
-            return self._random_move(self._randomness(1)), False
+            return random_move(self._board, self._randomness(1)), False
         shown = "".join(letter if letter in _PLAIN else "?" for letter in action[:_SHOWN])
         self._tried = (*self._tried, shown or "?")
         return None, is_lost
 
     def _reply(self) -> chess.Move:
         randomness = self._randomness(0)
-        if randomness.random() < RANDOM_RATE:
-            return self._random_move(randomness)
+        if self._endgame is None and randomness.random() < RANDOM_RATE:
+            return random_move(self._board, randomness)
         return self._opponent.reply(self._board, randomness)
 
     def _randomness(self, purpose: int) -> np.random.Generator:
@@ -286,10 +309,6 @@ class Chess:
         key = (self._key << 64) | (self._board.ply() << 1) | purpose
         return np.random.Generator(np.random.Philox(key=key))
 
-    def _random_move(self, randomness: np.random.Generator) -> chess.Move:
-        moves = list(self._board.legal_moves)
-        return moves[int(randomness.integers(len(moves)))]
-
     def _goal(self) -> str:
         side, example = ("White", "e2e4") if self._agent == chess.WHITE else ("Black", "e7e5")
         if self._notation == "san":
@@ -297,7 +316,7 @@ class Chess:
         return f"You play {side}. Give your move in UCI notation, such as {example}."
 
     def _text(self) -> str:
-        position = write_position(self._board, self._style)
+        position = write_position(self._board, self._style, with_rest=self._endgame is None)
         return f"{position}\nillegal: {' '.join(self._tried)}" if self._tried else position
 
     def _state_key(self) -> str:
@@ -309,14 +328,21 @@ class Chess:
         tried = " ".join(self._tried)
         return f"{board.fen()} seen {seen} illegal {self._illegal} {tried}".rstrip()
 
-    def _judgment(self, found: Recommendation) -> str:
-        """What the expert thinks of the position, in words."""
-        if found.mate_in is not None:
-            return f"I mate in {found.mate_in}"
-        pawns = abs(found.score) / 100
-        if pawns < 0.5:
-            return "the game is even"
-        return f"I am {pawns:.1f} pawns {'ahead' if found.score > 0 else 'behind'}"
+
+def _opponent_of(kind: str, program: str) -> Opponent:
+    if kind == "builtin":
+        return Builtin()
+    return Stockfish(require_uci(require_stockfish(program)), OPPONENT, EXPERT)
+
+
+def _judgment(found: Recommendation) -> str:
+    """What the expert thinks of the position, in words."""
+    if found.mate_in is not None:
+        return f"I mate in {found.mate_in}"
+    pawns = abs(found.score) / 100
+    if pawns < 0.5:
+        return "the game is even"
+    return f"I am {pawns:.1f} pawns {'ahead' if found.score > 0 else 'behind'}"
 
 
 def _require_one_of(allowed: tuple[str, ...], name: str, value: object) -> None:

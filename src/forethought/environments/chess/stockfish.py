@@ -6,14 +6,14 @@ from functools import cache
 import chess
 import numpy as np
 
-from forethought.environments.chess.opponent import Recommendation
-from forethought.environments.chess.uci import (
+from forethought.environments.chess.engine import (
     MATE_SCORE,
     Candidate,
     EngineCrashError,
     Search,
     UciProcess,
 )
+from forethought.environments.chess.opponent import Choose, Recommendation, random_move
 from forethought.environments.options import require_option
 from forethought.errors import ConfigError, EnvironmentUnusableError
 
@@ -64,7 +64,7 @@ class Stockfish:
     With `UCI_LimitStrength` the engine itself draws from a generator that it seeds by
     the clock, so no game could be played twice. Here it is asked for its four best moves
     at the depth at which it would choose, and the choice, by the engine's own rule, is
-    drawn from the world's generator.
+    drawn from the environment's generator.
     """
 
     label = "Chess"
@@ -82,6 +82,7 @@ class Stockfish:
         return None if self._process is None else self._process.process_id
 
     def reply(self, board: chess.Board, randomness: np.random.Generator) -> chess.Move:
+        """A move of the opponent's strength."""
         return self.choose(board, self._opponent, randomness)
 
     def choose(
@@ -98,6 +99,7 @@ class Stockfish:
         return chess.Move.from_uci(chosen.line[0])
 
     def advise(self, board: chess.Board) -> Recommendation:
+        """The expert's move, at full strength."""
         search = self._search(board, f"nodes {self._expert.nodes}", 1)
         found = search.candidates[0]
         sees_mate = found.score > MATE_SCORE / 2
@@ -108,6 +110,7 @@ class Stockfish:
         )
 
     def close(self) -> None:
+        """Ends the engine; the next question starts another."""
         process, self._process = self._process, None
         if process is not None:
             process.close()
@@ -196,3 +199,30 @@ def _require_legal(board: chess.Board, text: str) -> None:
         is_legal = False
     if not is_legal:
         raise EngineCrashError(f"the engine played {text!r}, which is illegal in {board.fen()}")
+
+
+# Games for offline learning: the engine at mixed strengths, which often moves at random
+
+NODES = 1_000
+"""Per move, at every strength."""
+
+ELOS = (1350, 1600, 1900, 2200, 2500, None)
+"""Equally likely; None is full strength at this number of nodes."""
+
+
+def draw_author(skill: float, engine: Stockfish, randomness: np.random.Generator) -> Choose:
+    """Who plays one game: strength uniform over `ELOS`, share of random moves uniform
+    from 0 to 2 (1 - skill), at most 1.
+
+    Args:
+        skill: share of moves that the engine makes, on average (from 0.5 on): 0 to 1.
+    """
+    strength = Strength(NODES, ELOS[int(randomness.integers(len(ELOS)))])
+    random_rate = min(1.0, 2 * (1 - skill) * float(randomness.random()))
+
+    def choose(board: chess.Board) -> chess.Move:
+        if randomness.random() < random_rate:
+            return random_move(board, randomness)
+        return engine.choose(board, strength, randomness)
+
+    return choose

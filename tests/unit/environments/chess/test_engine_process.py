@@ -16,11 +16,16 @@ import pytest
 
 from forethought.cli import examinations
 from forethought.environments import make_environment
-from forethought.environments.chess import game, program, stockfish
+from forethought.environments.chess import engine, game, stockfish
+from forethought.environments.chess.engine import (
+    EngineCrashError,
+    EngineTimeoutError,
+    UciProcess,
+    find_stockfish,
+    require_stockfish,
+)
 from forethought.environments.chess.game import Chess
-from forethought.environments.chess.program import find_stockfish, require_stockfish
 from forethought.environments.chess.stockfish import Stockfish
-from forethought.environments.chess.uci import EngineCrashError, EngineTimeoutError, UciProcess
 from forethought.environments.contract import Transition
 from forethought.environments.vector import Act, Failed, InProcessRunner, Reply, Reset
 from forethought.errors import ConfigError, MissingDependencyError
@@ -29,7 +34,7 @@ from tests.skips import needs
 from tests.unit.environments.chess.engines import ANSWER, DIE, HANG, fake_engine, first
 
 needs_stockfish = pytest.mark.skipif(
-    find_stockfish() is None, reason=needs("Stockfish", program.PACKAGE)
+    find_stockfish() is None, reason=needs("Stockfish", engine.PACKAGE)
 )
 
 MOVES = ("e2e4", "g1f3", "f1c4", "e1g1", "d2d3", "b1c3", "c1g5", "a2a3")
@@ -201,8 +206,8 @@ def test_an_illegal_move_asks_no_engine(tmp_path: Path) -> None:
 
 def test_without_stockfish(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    monkeypatch.delenv(program.VARIABLE, raising=False)
-    monkeypatch.setattr(program, "_ELSEWHERE", ())
+    monkeypatch.delenv(engine.VARIABLE, raising=False)
+    monkeypatch.setattr(engine, "_ELSEWHERE", ())
     with pytest.raises(MissingDependencyError, match="apt-get install stockfish") as caught:
         make_environment("Chess")
     assert "\n" not in str(caught.value)

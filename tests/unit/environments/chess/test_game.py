@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from forethought.environments.chess import game
-from forethought.environments.chess.diagram import diagram, find_diagram
 from forethought.environments.chess.game import Chess
+from forethought.environments.chess.notation import diagram, find_diagram
 from forethought.environments.chess.opponent import Recommendation
 from forethought.environments.contract import Transition
 from forethought.environments.gymnasium_view import GymnasiumView

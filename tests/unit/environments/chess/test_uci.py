@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from forethought.environments.chess.engine import Candidate, EngineCrashError, read_search
 from forethought.environments.chess.stockfish import Strength, weakened_choice
-from forethought.environments.chess.uci import Candidate, EngineCrashError, read_search
 from forethought.errors import ConfigError
 
 INFO = "info depth {depth} seldepth 3 multipv {place} score {score} nodes 9 nps 1 time 1 pv {line}"

@@ -1,7 +1,9 @@
-"""A chess engine as a process that is asked over UCI, and never waited for without limit."""
+"""Where a chess engine is, and one as a process that is asked over UCI and never waited for
+without limit. Needs neither an engine nor the `chess` package."""
 
 import os
 import select
+import shutil
 import subprocess
 import time
 import weakref
@@ -9,7 +11,15 @@ from collections import deque
 from contextlib import suppress
 from typing import IO, NamedTuple
 
-from forethought.errors import EnvironmentUnusableError
+from forethought.errors import EnvironmentUnusableError, MissingDependencyError
+
+PROGRAM = "stockfish"
+PACKAGE = "apt-get install stockfish"
+"""On Debian and Ubuntu; what `forethought doctor` says, too."""
+VARIABLE = "FORETHOUGHT_STOCKFISH"
+"""Names another program in the environment; empty, there is none."""
+_ELSEWHERE = ("/usr/games", "/usr/local/bin", "/opt/homebrew/bin")
+"""Debian puts games into the first, which many shells do not search."""
 
 GRACE_S = 1.0
 """How long an engine may take to leave, in seconds, before it is killed."""
@@ -19,6 +29,29 @@ MOST_BYTES = 1 << 22
 
 MATE_SCORE = 10_000.0
 """Centipawns of a mate on the board; one in n moves counts n less. Above any evaluation."""
+
+
+def find_stockfish(name: str = PROGRAM) -> str | None:
+    """The program of this name or path, or None where there is none."""
+    if name == PROGRAM:
+        name = os.environ.get(VARIABLE, PROGRAM)
+    places = os.pathsep.join((os.environ.get("PATH", os.defpath), *_ELSEWHERE))
+    return shutil.which(name, path=places) if name else None
+
+
+def require_stockfish(name: str = PROGRAM) -> str:
+    """The program's path.
+
+    Raises:
+        MissingDependencyError: it is not there; the message says how to get it.
+    """
+    path = find_stockfish(name)
+    if path is None:
+        raise MissingDependencyError(
+            f"Chess needs the program {name!r}, not found — run: {PACKAGE} (or play the weaker "
+            "built-in opponent: opponent=builtin)"
+        )
+    return path
 
 
 class EngineCrashError(EnvironmentUnusableError):
