@@ -47,6 +47,8 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("Bandit", {"expert": "random_choice"}),
     ("Chess", SMALL_CHESS),
     ("Chess", {**SMALL_CHESS, **OTHER_CHESS}),
+    ("Chess", {"start": "kqk", "board": "pieces", "notation": "san", "ply_limit": 20}),
+    ("Chess", {"start": "krk", "board": "squares", "legal_moves": True, "ply_limit": 20}),
     ("Wordle", {}),
     ("Wordle", {"words": "large", "rules": "reference"}),
     ("TwentyQuestions", {}),

@@ -25,7 +25,7 @@ GRACE_S = 1.0
 """How long an engine may take to leave, in seconds, before it is killed."""
 
 MOST_BYTES = 1 << 22
-"""How much an engine may write in one answer. A search writes some kilobytes."""
+"""How much an engine may write in one response. A search writes some kilobytes."""
 
 MATE_SCORE = 10_000.0
 """Centipawns of a mate on the board; one in n moves counts n less. Above any evaluation."""
@@ -145,10 +145,11 @@ class UciProcess:
 
     @property
     def process_id(self) -> int:
+        """The number of the process."""
         return self._process.pid
 
     def search(self, position: str, limits: str, lines: int) -> Search:
-        """Searches from a clean state, so that the answer depends on nothing but the question.
+        """Searches from a clean state, so that the result depends on nothing but the question.
 
         Args:
             position: as UCI writes it after `position`: "startpos moves e2e4".

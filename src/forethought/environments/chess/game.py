@@ -22,7 +22,6 @@ from forethought.environments.chess.notation import (
 from forethought.environments.chess.opponent import (
     Builtin,
     Opponent,
-    Recommendation,
     random_move,
 )
 from forethought.environments.chess.stockfish import (
@@ -158,14 +157,17 @@ class Chess:
 
     @property
     def ceiling(self) -> Ceiling:
+        """What the expert reaches."""
         return self._ceiling
 
     def reset(self, seed: int) -> Observation:
+        """Begins the game of this seed; as Black, after the opponent's first move."""
         self.np_random = np.random.default_rng(seed)
         self._begin(seed)
         return self.observation()
 
     def observation(self) -> Observation:
+        """The position, and the illegal moves tried in it."""
         text = self._text()
         return Observation(
             text=text,
@@ -177,6 +179,7 @@ class Chess:
         )
 
     def step(self, action: str) -> Transition:
+        """Plays the agent's move and the opponent's, or counts an illegal one."""
         if self._is_over:
             raise RuntimeError("the game is over — restart it with a seed before acting")
         move = read_move(action, self._board, self._notation)
@@ -190,21 +193,25 @@ class Chess:
         return self._play(move, reward)
 
     def legal_actions(self) -> tuple[str, ...]:
+        """The legal moves, in the notation of the actions."""
         return () if self._is_over else tuple(legal_moves(self._board, self._notation))
 
     def expert(self) -> ExpertAction:
+        """The expert's move, with its opinion of the position."""
         if self._is_over:
             raise RuntimeError("the game is over — restart it with a seed before asking")
         found = self._opponent.advise(self._board)
         action = write_move(found.move, self._board, self._notation)
         seen = "" if self._endgame is None else f"{name_pieces(self._board)}. "
-        thought = f"{seen}{_judgment(found)}, so I choose {action}"
+        thought = f"{seen}{found.describe()}, so I choose {action}"
         return ExpertAction(action, (("thoughts", json.dumps(thought)),))
 
     def resolve_action(self, text: str, admissible: Sequence[str]) -> str | None:
+        """The listed move that a text names; in SAN its marks may be left out."""
         return named_move(text, admissible, self._notation)
 
     def success(self) -> bool:
+        """Whether the opponent is checkmated."""
         return self._board.is_checkmate() and self._board.turn != self._agent
 
     def metrics(self) -> tuple[Metric, ...]:
@@ -221,6 +228,7 @@ class Chess:
         )
 
     def close(self) -> None:
+        """Ends the engine, where there is one."""
         self._opponent.close()
 
     @property
@@ -333,16 +341,6 @@ def _opponent_of(kind: str, program: str) -> Opponent:
     if kind == "builtin":
         return Builtin()
     return Stockfish(require_uci(require_stockfish(program)), OPPONENT, EXPERT)
-
-
-def _judgment(found: Recommendation) -> str:
-    """What the expert thinks of the position, in words."""
-    if found.mate_in is not None:
-        return f"I mate in {found.mate_in}"
-    pawns = abs(found.score) / 100
-    if pawns < 0.5:
-        return "the game is even"
-    return f"I am {pawns:.1f} pawns {'ahead' if found.score > 0 else 'behind'}"
 
 
 def _require_one_of(allowed: tuple[str, ...], name: str, value: object) -> None:

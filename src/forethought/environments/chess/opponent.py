@@ -31,6 +31,15 @@ class Recommendation(NamedTuple):
     mate_in: int | None
     """Own moves to a forced mate, or None where none is seen."""
 
+    def describe(self) -> str:
+        """What the expert thinks of the position, in words."""
+        if self.mate_in is not None:
+            return f"I mate in {self.mate_in}"
+        pawns = abs(self.score) / 100
+        if pawns < 0.5:
+            return "the game is even"
+        return f"I am {pawns:.1f} pawns {'ahead' if self.score > 0 else 'behind'}"
+
 
 class Opponent(Protocol):
     """A player. What it does is a function of the game so far and of the random numbers
