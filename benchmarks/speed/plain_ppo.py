@@ -18,8 +18,7 @@ from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.samples import Sample
 from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.losses.policy import clipped_policy_loss, thought_scaled_logprobs
-from forethought.losses.value import clipped_value_loss
+from forethought.losses.ppo import clipped_policy_loss, clipped_value_loss, thought_scaled_logprobs
 from forethought.models.batching import Example
 from forethought.types import Completion, FinishReason, Message, Prompt
 

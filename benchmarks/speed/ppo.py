@@ -20,9 +20,8 @@ from torch import Tensor
 
 from benchmarks.speed.contract import BenchmarkResult, Pair, compare, side_by_side
 from benchmarks.speed.plain_ppo import PlainPolicy, PlainUpdater, plain_loss, plain_scores
-from forethought.algorithms.ppo.advantages import compute_advantages, rescale_critic
 from forethought.algorithms.ppo.config import PPOConfig
-from forethought.algorithms.ppo.samples import Sample
+from forethought.algorithms.ppo.samples import Sample, compute_advantages, rescale_critic
 from forethought.algorithms.ppo.train import collect, make_collector
 from forethought.algorithms.ppo.updates import (
     BatchSize,

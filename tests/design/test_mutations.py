@@ -6,7 +6,7 @@ write an entry, no code:
 
     [[mutation]]
     breakage = "the minimum is dropped"                      # what is wrong, in words
-    file = "losses/policy.py"                                # below src/forethought
+    file = "losses/ppo.py"                                # below src/forethought
     sound = 'torch.minimum(ratio * advantages, clipped)'     # occurs exactly once in it
     broken = 'ratio * advantages'                            # what replaces it
     red = "unit/losses/test_policy.py::test_region[...]"     # below tests; must fail

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import torch
 
+from forethought.algorithms.archer import critic
 from forethought.algorithms.archer import train as archer
-from forethought.algorithms.archer import utterances
 from forethought.algorithms.archer.config import ArcherConfig
 from forethought.generation.huggingface import load_policy
 from tests.learning.breakage import distort
@@ -42,7 +42,7 @@ def test_without_the_next_state_it_does_not(
     settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reward alone comes a step behind the turn."""
-    distort(monkeypatch, utterances, "td_targets", next_values_N=torch.zeros_like)
+    distort(monkeypatch, critic, "td_targets", next_values_N=torch.zeros_like)
     assert turns(settings) == 0
 
 

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from forethought.algorithms.ppo import advantages as judging
-from forethought.algorithms.ppo import losses as ppo_losses
+from forethought.algorithms.ppo import samples, updates
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.train import train_ppo
 from forethought.configs.parts import OptimizerConfig
@@ -103,34 +102,34 @@ def test_held_tightly_it_stays_what_it_was(
 def test_a_wrong_sign_unlearns(
     imitator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sound = judging.normalize_advantages
+    sound = samples.normalize_advantages
 
     def negated(advantages: FloatArray) -> FloatArray:
         return -sound(advantages)
 
-    monkeypatch.setattr(judging, "normalize_advantages", negated)
+    monkeypatch.setattr(samples, "normalize_advantages", negated)
     assert learn(imitator, tmp_path / "ppo")[1] <= CHANCE
 
 
 def test_advantages_of_other_steps_teach_nothing(
     imitator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sound = judging.normalize_advantages
+    sound = samples.normalize_advantages
 
     def rolled(advantages: FloatArray) -> FloatArray:
         return np.roll(sound(advantages), 1)
 
-    monkeypatch.setattr(judging, "normalize_advantages", rolled)
+    monkeypatch.setattr(samples, "normalize_advantages", rolled)
     assert learn(imitator, tmp_path / "ppo")[1] < MISSED
 
 
 def test_a_mask_that_leaves_out_the_answer_teaches_nothing(
     imitator: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sound = ppo_losses.thought_scaled_logprobs
+    sound = updates.thought_scaled_logprobs
 
     def without_answer(**arguments: Any) -> torch.Tensor:
         return sound(**arguments) * 0.0
 
-    monkeypatch.setattr(ppo_losses, "thought_scaled_logprobs", without_answer)
+    monkeypatch.setattr(updates, "thought_scaled_logprobs", without_answer)
     assert learn(imitator, tmp_path / "ppo")[1] < MISSED

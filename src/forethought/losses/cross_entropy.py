@@ -5,9 +5,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from forethought.losses.aggregation import masked_mean
-from forethought.losses.checks import (
+from forethought.losses.elements import (
     checked_mask,
+    masked_mean,
     require_axes,
     require_constant,
     require_float32,

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from forethought.losses.checks import (
+from forethought.losses.elements import (
     require_axes,
     require_constant,
     require_float32,

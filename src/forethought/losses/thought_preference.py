@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from forethought.losses.checks import (
+from forethought.losses.elements import (
     require_axes,
     require_constant,
     require_float32,

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from forethought.losses.policy import token_entropy
+from forethought.losses.ppo import token_entropy
 from forethought.models.batching import Held, TokenBatch
 from forethought.models.encoding import placeholder_ids
 from forethought.models.projection import LARGEST, Projection, Score

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from forethought.losses.checks import require_axes, require_float32, require_one_shape
+from forethought.losses.elements import require_axes, require_float32, require_one_shape
 
 
 def td_targets(*, rewards_N: Tensor, discounts_N: Tensor, next_values_N: Tensor) -> Tensor:

@@ -19,8 +19,7 @@ from forethought.models.loading import LoadedModel, load_outline
 from forethought.models.lora import add_lora
 from forethought.models.projection import LARGEST
 from forethought.models.tiny import IMAGE_SIZE, SIZES, make_tiny
-from forethought.offline.dataset import stored, stored_earned
-from forethought.offline.stored_data import require_learnable, unlike
+from forethought.offline.dataset import require_learnable, stored, stored_earned, unlike
 from forethought.rollouts.pictures import PictureEncoder
 from forethought.rollouts.scripted import play, random_answer
 from forethought.rollouts.task import Task, open_task

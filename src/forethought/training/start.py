@@ -23,7 +23,7 @@ from forethought.models.tiny import (
     train_tokenizer,
     wrap_tokenizer,
 )
-from forethought.offline.stored_data import require_learnable
+from forethought.offline.dataset import require_learnable
 from forethought.rollouts.scripted import Answer, expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import read_shards

@@ -10,10 +10,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from forethought.losses.aggregation import Aggregation, masked_mean
 from forethought.losses.cross_entropy import token_mean_cross_entropy
-from forethought.losses.policy import clipped_policy_loss, token_entropy
-from forethought.losses.value import clipped_value_loss
+from forethought.losses.elements import Aggregation, masked_mean
+from forethought.losses.ppo import clipped_policy_loss, clipped_value_loss, token_entropy
 
 Loss = Callable[[Tensor, Tensor, slice], Tensor]  # (parameters, mask, rows) -> mean over the rows
 

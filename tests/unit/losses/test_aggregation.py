@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from forethought.losses.aggregation import Aggregation, aggregate
+from forethought.losses.elements import Aggregation, aggregate
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from math import log
 import pytest
 import torch
 
-from forethought.losses.policy import token_entropy
+from forethought.losses.ppo import token_entropy
 
 
 @pytest.mark.parametrize(

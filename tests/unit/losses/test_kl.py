@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from forethought.losses.policy import kl_to_reference
+from forethought.losses.ppo import kl_to_reference
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from forethought.losses.aggregation import masked_mean
+from forethought.losses.elements import masked_mean
 
 
 @pytest.mark.parametrize(

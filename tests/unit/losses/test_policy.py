@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forethought.losses.aggregation import Aggregation
-from forethought.losses.policy import clipped_policy_loss
+from forethought.losses.elements import Aggregation
+from forethought.losses.ppo import clipped_policy_loss
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from math import exp
 import pytest
 import torch
 
-from forethought.losses.policy import clipped_policy_loss, sequence_logprob, thought_scaled_logprobs
+from forethought.losses.ppo import clipped_policy_loss, sequence_logprob, thought_scaled_logprobs
 
 THOUGHTS = torch.tensor([[True, True, False, False]])
 ACTIONS = torch.tensor([[False, False, True, False]])

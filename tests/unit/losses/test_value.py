@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from forethought.losses.value import clipped_value_loss, explained_variance
+from forethought.losses.ppo import clipped_value_loss, explained_variance
 
 
 @pytest.mark.parametrize(

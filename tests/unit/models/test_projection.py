@@ -20,8 +20,8 @@ from transformers import (
     PreTrainedModel,
 )
 
-from forethought.losses.aggregation import masked_mean
 from forethought.losses.cross_entropy import token_mean_cross_entropy
+from forethought.losses.elements import masked_mean
 from forethought.models.actor_critic import ActorCritic
 from forethought.models.batching import Example, TokenBatch, build_batch
 from forethought.models.encoding import Encoder

@@ -11,7 +11,7 @@ from forethought.algorithms.sft.config import SFTConfig
 from forethought.algorithms.sft.train import train_sft
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError
-from forethought.offline.stored_data import require_learnable, require_own, unlike
+from forethought.offline.dataset import require_learnable, require_own, unlike
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import write_shard

@@ -21,8 +21,7 @@ from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.data.description import describe
 from forethought.data.validation import validate
 from forethought.errors import StorageError
-from forethought.offline.dataset import stored, stored_earned
-from forethought.offline.stored_data import require_learnable
+from forethought.offline.dataset import require_learnable, stored, stored_earned
 from forethought.rollouts import rows, store
 from forethought.rollouts.shard_files import write_seal
 from forethought.rollouts.soundness import MAY_BE_NULL

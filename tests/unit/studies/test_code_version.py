@@ -65,7 +65,7 @@ def reword(package: Path, change: Rewording) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        pytest.param(Rewording("losses/policy.py", "1 - clip", "1 + clip"), id="loss"),
+        pytest.param(Rewording("losses/ppo.py", "1 - clip", "1 + clip"), id="loss"),
         pytest.param(
             Rewording("algorithms/ppo/config.py", "gamma: float = 0.9", "gamma: float = 0.8"),
             id="default",
@@ -92,7 +92,7 @@ def test_a_file_that_is_new_gone_or_renamed_counts(package: Path) -> None:
     versions = [code_version(package)]
     (package / "targets/new.py").write_text("x = 1", encoding="utf-8")
     versions.append(code_version(package))
-    (package / "losses/policy.py").rename(package / "losses/other.py")
+    (package / "losses/ppo.py").rename(package / "losses/other.py")
     versions.append(code_version(package))
     (package / "losses/other.py").unlink()
     versions.append(code_version(package))
@@ -109,11 +109,11 @@ def test_a_file_that_is_new_gone_or_renamed_counts(package: Path) -> None:
             id="a field's words",
         ),
         pytest.param(
-            Rewording("losses/policy.py", "import torch\n", "import torch  # why\n"),
+            Rewording("losses/ppo.py", "import torch\n", "import torch  # why\n"),
             id="a comment",
         ),
         pytest.param(
-            Rewording("losses/policy.py", "The policy's terms", "The terms"),
+            Rewording("losses/ppo.py", "The policy's terms", "The terms"),
             id="a module's docstring",
         ),
     ],

@@ -23,6 +23,6 @@ ALGORITHM = Algorithm(
     description=DESCRIPTION.strip(),
     config="forethought.algorithms.archer.config:ArcherConfig",
     train="forethought.algorithms.archer.train:train_archer",
-    plan="forethought.algorithms.archer.plan:plan_archer",
+    plan="forethought.algorithms.archer.train:plan_archer",
     check="forethought.training.plan:check_language",
 )

@@ -27,8 +27,7 @@ from forethought.algorithms.cnn.network import (
 from forethought.configs.parts import require
 from forethought.environments.vector import Runner
 from forethought.errors import ConfigError, OffPolicyError
-from forethought.losses.policy import clipped_policy_loss
-from forethought.losses.value import clipped_value_loss, explained_variance
+from forethought.losses.ppo import clipped_policy_loss, clipped_value_loss, explained_variance
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.pictured import PicturedTask, open_pictured_task
 from forethought.rollouts.seeding import Split

@@ -21,6 +21,6 @@ ALGORITHM = Algorithm(
     description=DESCRIPTION.strip(),
     config="forethought.algorithms.dpo.config:DPOConfig",
     train="forethought.algorithms.dpo.train:train_dpo",
-    plan="forethought.algorithms.dpo.plan:plan_dpo",
+    plan="forethought.algorithms.dpo.train:plan_dpo",
     check="forethought.training.plan:check_language",
 )

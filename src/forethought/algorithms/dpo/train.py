@@ -5,17 +5,13 @@ are compared by how the episode went on from there; the reference is the model t
 started from.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from forethought.algorithms.dpo.config import DPOConfig
-from forethought.algorithms.dpo.loss_types import objective
 from forethought.algorithms.dpo.pairing import (
     Collectors,
     Gathered,
@@ -25,20 +21,25 @@ from forethought.algorithms.dpo.pairing import (
     stored_pairs,
 )
 from forethought.algorithms.dpo.samples import (
-    PairSample,
-    PairTokens,
-    answers_of,
-    lay_out_pairs,
-    plan_pairs,
+    DPOContext,
+    Known,
+    ask_reference,
 )
-from forethought.algorithms.dpo.scoring import DPOContext, Known, ask_reference
+from forethought.algorithms.dpo.updates import Statistics, improve
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.losses.preference import Answers
-from forethought.losses.thought_preference import action_consistency_loss
-from forethought.models.actor_critic import Scores
 from forethought.rollouts.collector import Collected
+from forethought.rollouts.store import read_shards
 from forethought.targets.pairs import Pair
 from forethought.training.optim import ScheduleSpan
+from forethought.training.plan import (
+    first_steps,
+    image_memory,
+    lengths_of,
+    open_outline,
+    plan_lines,
+    random_steps,
+    rollout_memory,
+)
 from forethought.training.reference import (
     ANCHOR_FILE,
     Reference,
@@ -54,20 +55,6 @@ from forethought.training.summary import (
     warn_if_all_invalid,
 )
 from forethought.types import Metric
-
-
-class Statistics(NamedTuple):
-    """Of one iteration's updates, averaged over them."""
-
-    preference_loss: float
-    action_consistency: float
-    preference_accuracy: float
-    preference_margin: float
-    winner_log_ratio: float
-    loser_log_ratio: float
-    winner_action_probability: float
-    loser_action_probability: float
-    gradient_norm: float
 
 
 def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
@@ -101,33 +88,60 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
                 watch.lap("reference_s")
                 span = schedule_span(config, iteration, played, gathered.steps)
                 statistics = improve(known, context, iteration, span)
-                # Also without an update, lest prompts that were read before a kill be read anew.
+                # Also without an update: else prompts read before a kill would be read again.
                 policy.weights_changed()
                 watch.lap("update_s")
-                metrics = summarize(gathered, known, statistics, context)
-                run.record(iteration + 1, metrics, watch.laps)
-                warn_if_all_invalid(iteration, metrics, run, config.model)
-                if stored is None:
-                    run.keep(gathered.collected.trajectories, iteration + 1)
-                    run.keep_pairs(places(gathered), iteration + 1)
-                else:
-                    bar.update()
                 iteration, played = iteration + 1, played + gathered.steps
+                record(iteration, gathered, known, statistics, watch, context)
+                bar.update(0 if stored is None else 1)
                 if config.ref_model_sync_every and iteration % config.ref_model_sync_every == 0:
                     reference.refresh()
                 is_last = run.is_stopped or not config.has_next_iteration(iteration, played)
                 if is_last or iteration % config.checkpoint_every == 0:
-                    run.save(
-                        policy,
-                        updater,
-                        step=iteration,
-                        cursors=collectors.whole.cursors() if stored is None else (),
-                        reference=reference,
-                        anchor=None if anchor is reference else anchor,
-                        environment_steps=played,
-                    )
+                    save(iteration, played, collectors, context)
         bar.close()
         return run.folder.path
+
+
+def record(
+    iteration: int,
+    gathered: Gathered,
+    known: Known,
+    statistics: Statistics,
+    watch: Stopwatch,
+    context: DPOContext,
+) -> None:
+    """Writes an iteration to the log; what was played, and its pairs, to the run folder.
+
+    Args:
+        iteration: its number, from 1.
+    """
+    config, run = context.config, context.run
+    metrics = summarize(gathered, known, statistics, context)
+    run.record(iteration, metrics, watch.laps)
+    warn_if_all_invalid(iteration - 1, metrics, run, config.model)
+    if config.data is None:
+        run.keep(gathered.collected.trajectories, iteration)
+        run.keep_pairs(places(gathered), iteration)
+
+
+def save(iteration: int, played: int, collectors: Collectors, context: DPOContext) -> None:
+    """Writes a checkpoint.
+
+    Args:
+        iteration: how many there were.
+        played: environment steps of these.
+    """
+    policy, updater, reference, anchor, config, run = context
+    run.save(
+        policy,
+        updater,
+        step=iteration,
+        cursors=collectors.whole.cursors() if config.data is None else (),
+        reference=reference,
+        anchor=None if anchor is reference else anchor,
+        environment_steps=played,
+    )
 
 
 def open_anchor(
@@ -181,91 +195,6 @@ def draw(pairs: Sequence[Pair], context: DPOContext, iteration: int) -> list[Pai
     return [pairs[index - first] for index in chosen if first <= index < first + len(pairs)]
 
 
-def improve(known: Known, context: DPOContext, iteration: int, span: ScheduleSpan) -> Statistics:
-    """Epochs of optimizer steps over shuffled batches of pairs; none where there are no pairs.
-
-    Batches are drawn from the pairs of all processes; each process does its own ones.
-    """
-    policy, updater, _, _, config, run = context
-    policy.module.without_dropout()
-    samples = known.samples
-    count, first = sum(run.gather([len(samples)])), run.offset(len(samples))
-    if count == 0:
-        return Statistics(*[float("nan")] * len(Statistics._fields))
-    totals = torch.zeros(len(Statistics._fields) - 1)
-    norms: list[float] = []
-    batches = -(-count // config.batch_size)
-    nominal = config.passes * batches if config.data is not None else config.updates_per_iteration
-    for epoch in range(config.passes):
-        order = np.random.default_rng([config.seed, iteration, 2, epoch]).permutation(count)
-        for batch in np.array_split(order, batches):
-            mine = [samples[i - first] for i in batch if first <= i < first + len(samples)]
-            done = len(norms) / (config.passes * batches)
-            norms.append(
-                updater.step(
-                    micro_losses(mine, len(batch), known.reference_point, totals, context),
-                    position=span.at(done) * nominal,
-                )
-            )
-    means = run.sum(totals) / len(norms)
-    return Statistics(*means.tolist(), gradient_norm=float(np.mean(norms)))
-
-
-def micro_losses(
-    samples: Sequence[PairSample],
-    whole: int,
-    reference_point: float,
-    totals: Tensor,
-    context: DPOContext,
-) -> list[Callable[[], Tensor]]:
-    """One function per micro-batch, giving its part of the global batch's loss.
-
-    Args:
-        samples: this process's part of the batch.
-        whole: pairs in the global batch.
-        reference_point: KTO's, nats.
-        totals: the parts' statistics are added to it, in the order of `Statistics`.
-    """
-    policy, updater, _, _, config, run = context
-
-    def part(indices: Sequence[int]) -> Tensor:
-        chosen = [samples[index] for index in indices]
-        layout = lay_out_pairs(chosen, policy.encoder, policy.device)
-        with run.autocast():
-            scores: Scores = updater.module(layout.tokens, temperature=config.rollout.temperature)
-        winners, losers = answers_of(scores, layout)
-        ranked = objective(winners, losers, config, reference_point)
-        consistency = consistency_of(winners, losers, layout, config)
-        share = len(indices) / whole
-        statistics = [
-            ranked.loss,
-            consistency,
-            (ranked.margins_P > 0).float().mean(),
-            ranked.margins_P.mean(),
-            winners.log_ratios.mean(),
-            losers.log_ratios.mean(),
-            winners.action_P.exp().mean(),
-            losers.action_P.exp().mean(),
-        ]
-        totals.add_(share * torch.stack(statistics).detach().cpu())
-        return share * (ranked.loss + config.consistency_coefficient * consistency)
-
-    return [
-        partial(part, indices) for indices in plan_pairs(samples, config.compute.micro_batch_tokens)
-    ]
-
-
-def consistency_of(
-    winners: Answers, losers: Answers, layout: PairTokens, config: DPOConfig
-) -> Tensor:
-    """APC, of the chosen responses (Eq. 7) or of both."""
-    action_P, anchors_P = winners.action_P, layout.anchors_B[layout.winners_P]
-    if config.consistency_sides == "both":
-        action_P = torch.cat([action_P, losers.action_P])
-        anchors_P = torch.cat([anchors_P, layout.anchors_B[layout.losers_P]])
-    return action_consistency_loss(action_P=action_P, reference_action_P=anchors_P)
-
-
 def summarize(
     gathered: Gathered, known: Known, statistics: Statistics, context: DPOContext
 ) -> list[Metric]:
@@ -280,4 +209,49 @@ def summarize(
         Metric("score_margin", float(np.mean(margins)) if margins else float("nan")),
         *(Metric(name, value) for name, value in statistics._asdict().items()),
         *([Metric("max_ratio_error", known.deviation)] if is_played else []),
+    ]
+
+
+def plan_dpo(config: DPOConfig) -> list[str]:
+    """The plan, one line each.
+
+    Raises:
+        ForethoughtError: as training would.
+    """
+    world, encoder, model = open_outline(config)
+    data = config.data
+    steps = random_steps(world) if data is None else first_steps(read_shards(Path(data)))
+    rollout = config.rollout
+    lengths = lengths_of(steps, encoder)._replace(answer=float(rollout.max_new_tokens))
+    memory = rollout_memory(config, model, lengths)
+    if not config.lora.components:
+        memory["reference"] = 4 * model.trained
+    memory |= image_memory(lengths.pictures, rollout.steps_per_iteration)
+    work = _played_work(config) if data is None else _stored_work(config)
+    return plan_lines(config, model, lengths, [_loss_line(config), *work], memory)
+
+
+def _loss_line(config: DPOConfig) -> str:
+    how = f"objective   {config.loss_type}, β {config.beta:g}"
+    if config.consistency_coefficient:
+        how += f", κ {config.consistency_coefficient:g}"
+    return how
+
+
+def _stored_work(config: DPOConfig) -> list[str]:
+    return [
+        f"pairs       {config.pairing}, those in {config.data}, {config.epochs} passes over "
+        f"all of them, {config.batch_size} per update",
+    ]
+
+
+def _played_work(config: DPOConfig) -> list[str]:
+    rollout, iterations = config.rollout, config.iterations
+    return [
+        f"steps       {config.total_steps:,} of the environment, beyond which only the last round "
+        f"may go: at most {iterations} rounds of {rollout.steps_per_iteration} or more, in "
+        f"{rollout.num_envs} at once",
+        f"pairs       {config.pairing}, at most {config.pairs_per_iteration} per iteration",
+        f"updates     at most {iterations * config.updates_per_iteration:,}: "
+        f"{config.updates_per_iteration} per iteration, of {config.batch_size} pairs each",
     ]

@@ -23,7 +23,7 @@ ALGORITHM = Algorithm(
     description=DESCRIPTION.strip(),
     config="forethought.algorithms.ilql.config:ILQLConfig",
     train="forethought.algorithms.ilql.train:train_ilql",
-    plan="forethought.algorithms.ilql.plan:plan_ilql",
+    plan="forethought.algorithms.ilql.train:plan_ilql",
     check="forethought.training.plan:check_language",
     presets=(
         Preset(

@@ -31,6 +31,13 @@ from forethought.targets.token_values import monte_carlo_targets, td_targets
 from forethought.training.behavior_cloning import clone_episodes
 from forethought.training.optim import Updater
 from forethought.training.phases import Phases, Stage, run_phases, stages_of
+from forethought.training.plan import (
+    head_memory,
+    image_memory,
+    offline_work,
+    open_outline,
+    plan_lines,
+)
 from forethought.training.run import Existing, Run, open_run
 from forethought.training.start import start
 from forethought.types import Metric
@@ -272,3 +279,16 @@ def summarize(sums: Tensor, config: ILQLConfig) -> list[Metric]:
     if config.targets != "monte_carlo":
         measures.append(Metric("start_value", start / episodes))
     return [*measures, Metric("data_return", total / episodes)]
+
+
+def plan_ilql(config: ILQLConfig) -> list[str]:
+    """The plan, one line each.
+
+    Raises:
+        ForethoughtError: as training would.
+    """
+    _, encoder, model = open_outline(config)
+    work, lengths, steps = offline_work(config, partial(plan_stages, config), encoder)
+    memory = {"behavior": 4 * model.trained, "heads": head_memory(model)}
+    memory |= image_memory(lengths.packed, steps)
+    return plan_lines(config, model, lengths, work, memory)

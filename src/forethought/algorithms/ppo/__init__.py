@@ -19,7 +19,7 @@ ALGORITHM = Algorithm(
     description=DESCRIPTION.strip(),
     config="forethought.algorithms.ppo.config:PPOConfig",
     train="forethought.algorithms.ppo.train:train_ppo",
-    plan="forethought.algorithms.ppo.plan:plan_ppo",
+    plan="forethought.algorithms.ppo.train:plan_ppo",
     check="forethought.training.plan:check_language",
     presets=(
         Preset(

@@ -9,14 +9,16 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from forethought.algorithms.ppo.advantages import (
+from forethought.algorithms.ppo.config import PPOConfig
+from forethought.algorithms.ppo.samples import (
     compute_advantages,
+    penalized,
+    reference_logprobs,
     rescale_critic,
     summarize_critic,
+    to_sample,
+    with_ref_logprobs,
 )
-from forethought.algorithms.ppo.config import PPOConfig
-from forethought.algorithms.ppo.reference_kl import penalized, reference_logprobs, with_ref_logprobs
-from forethought.algorithms.ppo.samples import to_sample
 from forethought.algorithms.ppo.updates import (
     PPOContext,
     improve,
@@ -30,6 +32,14 @@ from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import Task
 from forethought.training.optim import ScheduleSpan
+from forethought.training.plan import (
+    image_memory,
+    lengths_of,
+    open_outline,
+    plan_lines,
+    random_steps,
+    rollout_memory,
+)
 from forethought.training.reference import Reference, load_reference, start_reference
 from forethought.training.run import Existing, Run, advance, open_run
 from forethought.training.start import start
@@ -84,30 +94,41 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                 span = ScheduleSpan.of_steps(played, steps, config.rollout.steps_per_iteration)
                 statistics = improve(samples, context, iteration, span)
                 watch.lap("update_s")
-                measures = [
+                iteration, played = iteration + 1, played + steps
+                metrics = [
                     *summarize_collection(collected, run),
                     *(summarize_critic(samples, run) if config.has_critic else []),
                     *summarize_updates(statistics, config),
                     Metric("max_ratio_error", deviation),
                     Metric("environment_steps", steps),
                 ]
-                warn_if_all_invalid(iteration, measures, run, config.model)
-                iteration, played = iteration + 1, played + steps
-                run.record(iteration, measures, watch.laps)
+                warn_if_all_invalid(iteration - 1, metrics, run, config.model)
+                run.record(iteration, metrics, watch.laps)
                 run.keep(collected.trajectories, iteration)
-                bar.set_postfix(success=f"{measures[1].value:.2f}", refresh=False)
+                bar.set_postfix(success=f"{metrics[1].value:.2f}", refresh=False)
                 is_last = run.is_stopped or not config.has_next_iteration(played)
                 if is_last or iteration % config.checkpoint_every == 0:
-                    run.save(
-                        policy,
-                        updater,
-                        step=iteration,
-                        cursors=collector.cursors(),
-                        reference=context.reference,
-                        environment_steps=played,
-                    )
+                    save(iteration, played, collector, context)
         bar.close()
         return run.folder.path
+
+
+def save(iteration: int, played: int, collector: Collector, context: PPOContext) -> None:
+    """Writes a checkpoint.
+
+    Args:
+        iteration: how many there were.
+        played: environment steps of these.
+    """
+    policy, updater, _, run, reference = context
+    run.save(
+        policy,
+        updater,
+        step=iteration,
+        cursors=collector.cursors(),
+        reference=reference,
+        environment_steps=played,
+    )
 
 
 def open_reference(policy: HuggingFacePolicy, config: PPOConfig, run: Run) -> Reference | None:
@@ -188,3 +209,33 @@ def apply_kl_penalty(
         return collected
     charged = penalized(collected.trajectories, ref_logprobs, config.kl_coefficient)
     return collected._replace(trajectories=charged)
+
+
+def plan_ppo(config: PPOConfig) -> list[str]:
+    """The plan, one line each.
+
+    Raises:
+        ForethoughtError: as training would.
+    """
+    world, encoder, model = open_outline(config)
+    rollout, iterations = config.rollout, config.iterations
+    rounds = (
+        f"{iterations} iterations of {rollout.steps_per_iteration}"
+        if config.has_critic
+        else f"at most {iterations} iterations of {rollout.steps_per_iteration} or more"
+    )
+    lengths = lengths_of(random_steps(world), encoder)
+    lengths = lengths._replace(answer=float(rollout.max_new_tokens))
+    steps = iterations * rollout.steps_per_iteration
+    generated = steps * lengths.answer
+    trained = config.epochs * steps * lengths.tokens
+    work = [
+        f"steps       {steps:,} of the environment: {rounds}, in {rollout.num_envs} at once",
+        f"updates     {iterations * config.updates_per_iteration:,}: "
+        f"{config.updates_per_iteration} per iteration, of {config.batch_size} steps each",
+        f"tokens      at most {generated:,.0f} generated and {trained:,.0f} trained on (per step "
+        f"{lengths.prompt:.0f} of prompt and up to {rollout.max_new_tokens} of answer)",
+    ]
+    memory = rollout_memory(config, model, lengths)
+    memory |= image_memory(lengths.pictures, rollout.steps_per_iteration)
+    return plan_lines(config, model, lengths, work, memory)

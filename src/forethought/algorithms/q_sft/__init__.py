@@ -23,6 +23,6 @@ ALGORITHM = Algorithm(
     description=DESCRIPTION.strip(),
     config="forethought.algorithms.q_sft.config:QSFTConfig",
     train="forethought.algorithms.q_sft.train:train_q_sft",
-    plan="forethought.algorithms.q_sft.plan:plan_q_sft",
+    plan="forethought.algorithms.q_sft.train:plan_q_sft",
     check="forethought.training.plan:check_language",
 )

@@ -20,8 +20,8 @@ ALGORITHM = Algorithm(
     description=DESCRIPTION.strip(),
     config="forethought.algorithms.sft.config:SFTConfig",
     train="forethought.algorithms.sft.train:train_sft",
-    plan="forethought.algorithms.sft.plan:plan_sft",
-    check="forethought.algorithms.sft.plan:check_sft",
+    plan="forethought.algorithms.sft.steps:plan_sft",
+    check="forethought.algorithms.sft.steps:check_sft",
     presets=(
         Preset(
             "bc",

@@ -1,5 +1,5 @@
 """The steps that SFT learns from: stored ones, all, of the best episodes or by return bin; the
-expert's own; and the expert's in the states of others."""
+expert's own; and the expert's in the states of others. How many there will be (`--dry-run`)."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from forethought.algorithms.sft.config import SFTConfig
 from forethought.errors import ConfigError
-from forethought.offline.dataset import stored, stored_earned
+from forethought.offline.dataset import require_own, stored, stored_earned
 from forethought.prompts.wanted import tell_levels
 from forethought.rollouts.action_noise import SlippingExpert
 from forethought.rollouts.dagger import corrected
@@ -17,7 +17,16 @@ from forethought.rollouts.store import read_shards
 from forethought.rollouts.task import Task
 from forethought.targets.returns import best_episodes, return_bins
 from forethought.targets.reward_map import returns_to_go
-from forethought.training.start import expert_episodes
+from forethought.training.plan import (
+    SAMPLE_STEPS,
+    check_language,
+    first_steps,
+    image_memory,
+    lengths_of,
+    open_outline,
+    plan_lines,
+)
+from forethought.training.start import demonstrations, expert_episodes
 from forethought.types import Step, Trajectory
 
 
@@ -78,3 +87,48 @@ def corrected_steps(world: Task, config: SFTConfig, played: Path) -> Iterator[St
             yield from corrected(trajectory, environment, world.prompter, answer)
     finally:
         environment.close()
+
+
+def plan_sft(config: SFTConfig) -> list[str]:
+    """The plan, one line each.
+
+    Raises:
+        ForethoughtError: as training would.
+    """
+    world, encoder, model = open_outline(config)
+    if config.data is None:
+        count = config.expert_steps + _dagger_steps(config)
+        sample = first_steps(demonstrations(world, config))
+    else:
+        steps = stored_steps(config, Path(config.data))
+        sample = [step for step in steps if step.action.is_valid]
+        count = len(sample)
+        if not sample:
+            raise ConfigError(f"data: {config.data} holds no step with a valid response")
+    lengths = lengths_of(sample[:SAMPLE_STEPS], encoder)
+    tokens = config.epochs * count * lengths.tokens
+    work = [
+        f"updates     {config.updates(count):,} of {config.batch_size} answers each, from "
+        f"{count:,} steps",
+        f"tokens      at most {tokens:,.0f} trained on (per step {lengths.prompt:.0f} of prompt "
+        f"and {lengths.answer:.0f} of answer)",
+    ]
+    return plan_lines(config, model, lengths, work, image_memory(lengths.packed, count))
+
+
+def check_sft(config: SFTConfig) -> None:
+    """Refuses what can be refused before a run folder is touched.
+
+    Raises:
+        ForethoughtError: as training would.
+    """
+    world = check_language(config)
+    if config.dagger_data is not None:
+        require_own("dagger_data", config.dagger_data, world)
+
+
+def _dagger_steps(config: SFTConfig) -> int:
+    """Steps that may be corrected: fewer where states are met again."""
+    if config.dagger_data is None:
+        return 0
+    return sum(len(trajectory.steps) for trajectory in read_shards(Path(config.dagger_data)))

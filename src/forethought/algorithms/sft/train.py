@@ -10,9 +10,8 @@ from forethought.configs.parts import require
 from forethought.errors import ConfigError
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.batching import Example
-from forethought.offline.dataset import shuffled_batch
-from forethought.offline.rows import to_example, to_rows
-from forethought.offline.stored_data import require_own
+from forethought.offline.dataset import require_own, shuffled_batch
+from forethought.offline.rows import Row, to_example, to_rows
 from forethought.rollouts.task import Task
 from forethought.training.behavior_cloning import clone_behavior
 from forethought.training.run import Existing, Run, open_run
@@ -27,19 +26,11 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
         ForethoughtError: whatever a person can mend: settings, model, data, disk.
     """
     with open_run(config, existing) as run:
-        world, policy = start(config, run, slots=1, critic=False)
-        rows = to_rows(read_answers(config, world, policy, run), policy.encoder.limits.positions)
-        if not rows:
-            raise ConfigError(f"data: {config.data} holds no step with a valid answer")
-        require(
-            config.observation_loss_weight == 0 or any(row.replies for row in rows),
-            "observation_loss_weight",
-            config.observation_loss_weight,
-            "0 where no prompt goes on from the one before: nothing in these rows is a reply",
-        )
-        learned = sum(row.answers for row in rows)
-        total = config.updates(learned)
-        batch_size = rows_in_a_batch(config, len(rows), learned)
+        task, policy = start(config, run, slots=1, critic=False)
+        rows = load_rows(config, task, policy, run)
+        responses = sum(row.answers for row in rows)
+        total = config.updates(responses)
+        batch_size = rows_in_a_batch(config, len(rows), responses)
         updater = run.make_updater(policy, config.optimizer, total_steps=total)
         bar = run.bar("sft", total)
         bar.update(updater.steps)
@@ -52,7 +43,7 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
                 number=updater.steps,
             )
             batch = [rows[index] for index in chosen]
-            measures = clone_behavior(
+            metrics = clone_behavior(
                 batch,
                 policy,
                 updater,
@@ -62,9 +53,9 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
             )
             seconds, tokens = perf_counter() - started, sum(row.length for row in batch)
             speed = [Metric("update_s", seconds), Metric("tokens_per_s", tokens / seconds)]
-            run.record(updater.steps, measures, speed)
+            run.record(updater.steps, metrics, speed)
             bar.update()
-            bar.set_postfix(loss=f"{measures[0].value:.4f}", refresh=False)
+            bar.set_postfix(loss=f"{metrics[0].value:.4f}", refresh=False)
             is_last = run.is_stopped or updater.steps == total
             if is_last or updater.steps % config.checkpoint_every == 0:
                 run.save(policy, updater, step=updater.steps)
@@ -72,10 +63,28 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
         return run.folder.path
 
 
-def read_answers(
+def load_rows(config: SFTConfig, task: Task, policy: HuggingFacePolicy, run: Run) -> list[Row]:
+    """What is learned from, as rows of tokens; conversations are whole.
+
+    Raises:
+        ConfigError: nothing is there to learn from, or no observation where those are to count.
+    """
+    rows = to_rows(read_responses(config, task, policy, run), policy.encoder.limits.positions)
+    if not rows:
+        raise ConfigError(f"data: {config.data} holds no step with a valid response")
+    require(
+        config.observation_loss_weight == 0 or any(row.replies for row in rows),
+        "observation_loss_weight",
+        config.observation_loss_weight,
+        "0 where no prompt goes on from the one before: no observation is part of these rows",
+    )
+    return rows
+
+
+def read_responses(
     config: SFTConfig, world: Task, policy: HuggingFacePolicy, run: Run
 ) -> Iterator[tuple[Example, bool]]:
-    """Prompts and answers, and whether to learn from them: from stored trajectories, or from the
+    """Prompts and responses, and whether to learn from them: from stored trajectories, or from the
     world's expert, in its own episodes and in those that it corrects.
 
     Raises:
@@ -104,6 +113,6 @@ def read_answers(
                 bar.update()
 
 
-def rows_in_a_batch(config: SFTConfig, rows: int, answers: int) -> int:
-    """So many that they hold a batch's answers on average; at least one."""
-    return max(1, round(config.batch_size * rows / answers))
+def rows_in_a_batch(config: SFTConfig, rows: int, responses: int) -> int:
+    """So many that they hold a batch's responses on average; at least one."""
+    return max(1, round(config.batch_size * rows / responses))

@@ -9,19 +9,21 @@ import pytest
 import torch
 
 from forethought.algorithms.archer.config import ArcherConfig
-from forethought.algorithms.archer.plan import plan_archer
-from forethought.algorithms.archer.train import (
-    CRITIC,
+from forethought.algorithms.archer.critic import (
     LOSSES,
     ArcherContext,
-    actor_loss,
     compute_targets,
-    compute_weights,
     critic_loss,
+    mark_answers,
+)
+from forethought.algorithms.archer.train import (
+    CRITIC,
+    actor_loss,
+    compute_weights,
+    plan_archer,
     summarize,
     train_archer,
 )
-from forethought.algorithms.archer.utterances import mark_answers
 from forethought.configs.file import dump_config, load_any_config
 from forethought.configs.parts import PromptConfig
 from forethought.errors import ConfigError

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from forethought.algorithms.archer.utterances import answer_targets, mark_answers
+from forethought.algorithms.archer.critic import answer_targets, mark_answers
 from forethought.configs.parts import EnvironmentConfig
 from forethought.generation.huggingface import load_policy
 from forethought.offline.episodes import Episode, lay_out, to_episode

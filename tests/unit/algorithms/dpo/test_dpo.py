@@ -14,9 +14,9 @@ import torch
 from safetensors.torch import load_file
 
 from forethought.algorithms.dpo.config import DPOConfig, LossType
-from forethought.algorithms.dpo.samples import PairTokens
-from forethought.algorithms.dpo.scoring import DPOContext, ask_reference
-from forethought.algorithms.dpo.train import consistency_of, draw, train_dpo
+from forethought.algorithms.dpo.samples import DPOContext, PairTokens, ask_reference
+from forethought.algorithms.dpo.train import draw, train_dpo
+from forethought.algorithms.dpo.updates import consistency_of
 from forethought.configs.file import dump_config, load_any_config
 from forethought.configs.parts import (
     ComputeConfig,

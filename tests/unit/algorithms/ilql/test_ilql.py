@@ -9,11 +9,11 @@ import torch
 from safetensors.torch import load_file
 
 from forethought.algorithms.ilql.config import ILQLConfig
-from forethought.algorithms.ilql.plan import plan_ilql
 from forethought.algorithms.ilql.train import (
     ILQLContext,
     compute_targets,
     known_actions,
+    plan_ilql,
     train_ilql,
 )
 from forethought.configs.acting import ValueActingConfig

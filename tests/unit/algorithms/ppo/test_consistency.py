@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from forethought.algorithms.ppo.config import PPOConfig
-from forethought.algorithms.ppo.losses import action_consistency
 from forethought.algorithms.ppo.samples import Old
+from forethought.algorithms.ppo.updates import action_consistency
 from forethought.errors import ConfigError
 from forethought.models.actor_critic import Scores
 

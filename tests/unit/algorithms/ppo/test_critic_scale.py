@@ -10,8 +10,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from forethought.algorithms.ppo.config import PPOConfig
-from forethought.algorithms.ppo.losses import value_loss
 from forethought.algorithms.ppo.samples import Old
+from forethought.algorithms.ppo.updates import value_loss
 from forethought.generation.huggingface import VALUE_HEAD_FILE, load_value_head
 from forethought.models.actor_critic import Scores, ValueHead
 

@@ -11,8 +11,7 @@ import pytest
 
 from forethought.algorithms.ppo import train as ppo
 from forethought.algorithms.ppo.config import PPOConfig
-from forethought.algorithms.ppo.reference_kl import penalized
-from forethought.algorithms.ppo.samples import Sample
+from forethought.algorithms.ppo.samples import Sample, penalized
 from forethought.algorithms.ppo.updates import Statistics
 from forethought.configs.parts import ComputeConfig, RolloutConfig
 from forethought.errors import ConfigError

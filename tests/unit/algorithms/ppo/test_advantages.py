@@ -7,9 +7,8 @@ from typing import Any, cast
 import pytest
 import torch
 
-from forethought.algorithms.ppo.advantages import judge_by_episodes, rescale_critic
 from forethought.algorithms.ppo.config import PPOConfig
-from forethought.algorithms.ppo.samples import Sample
+from forethought.algorithms.ppo.samples import Sample, judge_by_episodes, rescale_critic
 from forethought.algorithms.ppo.train import collect
 from forethought.configs.parts import RolloutConfig
 from forethought.generation.huggingface import HuggingFacePolicy

@@ -1,0 +1,262 @@
+"""The critic of whole answers: the utterance-level MDP, the values in it, and their updates.
+
+A state is everything before an answer, an action is the whole answer, and the next state is the
+one before the answer to come. Among an episode's tokens (`episodes.py`) the state is that of the
+answer's first token; the answer is complete with its last one.
+
+    action    a a a   b b        tokens of two answers
+    first     *       *          their states: what V is asked about
+    last          *     *        what Q is asked about: that token, where all before it are said
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from forethought.algorithms.archer.config import ArcherConfig
+from forethought.losses.ilql import double_q_loss, expectile_loss
+from forethought.offline.episodes import (
+    Episode,
+    gather_actions,
+    lay_out,
+    next_values,
+    scatter_actions,
+    transitions,
+)
+from forethought.offline.rows import RowBatch
+from forethought.targets.reward_map import WORLD_UNITS
+from forethought.targets.token_values import td_targets
+from forethought.training.optim import Updater
+from forethought.training.run import Run
+from forethought.types import Metric
+from forethought.value_guided.models import PolicyWithValues
+
+
+class AnswerBatch(NamedTuple):
+    """The U answers among the N action tokens of one micro-batch."""
+
+    rows: RowBatch
+    is_first_N: Tensor
+    is_last_N: Tensor
+    is_known_U: Tensor
+    """Bool: False where the episode was cut behind the answer and nobody knows what followed."""
+
+    def of_tokens(self) -> Tensor:
+        """Which answer each token belongs to: int64 [N]."""
+        return self.is_first_N.long().cumsum(0) - 1
+
+
+def mark_answers(
+    episodes: Sequence[Episode], batches: Sequence[RowBatch], device: torch.device
+) -> list[AnswerBatch]:
+    """Where answers begin and end. A row holds whole answers, so the k-th beginning of a
+    micro-batch and its k-th end are of the same one."""
+    firsts: list[Tensor] = []
+    lasts: list[Tensor] = []
+    known: list[Tensor] = []
+    for episode in episodes:
+        ends = torch.tensor(episode.answer_lengths).cumsum(0)
+        is_last_N = torch.zeros(episode.actions, dtype=torch.bool)
+        is_last_N[ends - 1] = True
+        is_known_N = torch.ones_like(is_last_N)
+        is_known_N[-1] = episode.known_answers == len(episode.answer_lengths)
+        firsts.append(is_last_N.roll(1))
+        lasts.append(is_last_N)
+        known.append(is_known_N)
+    marks = (scatter_actions(episodes, batches, one) for one in (firsts, lasts, known))
+    return [
+        AnswerBatch(rows, first_N.to(device), last_N.to(device), known_N[last_N].to(device))
+        for rows, first_N, last_N, known_N in zip(batches, *marks, strict=True)
+    ]
+
+
+def answer_targets(episode: Episode, values_N: Tensor, *, gamma: float) -> Tensor:
+    """What Q of each answer is to be, at the answer's last token; 0 elsewhere.
+
+        y = r + γ V(s')
+
+    s' is the state before the next answer. Behind the last one there is none where the world
+    ended; else it is worth what the recorder's critic said, and where there was none the answer
+    has no target (`AnswerBatch.is_known_U`).
+
+    Args:
+        values_N: V in the state of each token; only those of first tokens are asked for.
+        gamma: per environment step; inside an answer nothing is discounted.
+
+    Returns:
+        [N], in the world's units.
+    """
+    moves = transitions(episode, WORLD_UNITS, gamma=gamma, utterance_gamma=1.0)
+    is_end_N = ~moves.is_inside_N & moves.is_known_N
+    targets = td_targets(
+        rewards_N=moves.rewards_N[is_end_N],
+        discounts_N=moves.discounts_N[is_end_N],
+        next_values_N=next_values(episode, values_N, WORLD_UNITS)[is_end_N],
+    )
+    return torch.zeros_like(values_N).masked_scatter(is_end_N, targets)
+
+
+class ArcherContext(NamedTuple):
+    """What every update works with."""
+
+    models: PolicyWithValues
+    config: ArcherConfig
+    run: Run
+
+
+def answer_batches(episodes: Sequence[Episode], context: ArcherContext) -> list[AnswerBatch]:
+    """Micro-batches of the episodes' responses, on the policy's device."""
+    policy = context.models.policy
+    most = context.config.compute.micro_batch_tokens
+    batches = lay_out(episodes, policy.encoder, policy.device, most)
+    return mark_answers(episodes, batches, policy.device)
+
+
+class AnswerStates(NamedTuple):
+    """Last hidden states of the critic's layers, fp32: [U, H] each."""
+
+    before_UH: Tensor
+    """In which nothing of the answer is said: V's."""
+    within_UH: Tensor
+    """In which all but its last token is said: that token's Q is Q of the whole answer."""
+
+
+def answer_states(answers: AnswerBatch, context: ArcherContext) -> AnswerStates:
+    """One forward pass of the critic's layers."""
+    critic = context.models.values
+    assert critic is not None
+    rows = answers.rows
+    with context.run.autocast():
+        hidden_NH = critic.action_hidden(rows.tokens, rows.is_action_BT)
+    return AnswerStates(hidden_NH[answers.is_first_N].float(), hidden_NH[answers.is_last_N].float())
+
+
+class AnswerValues(NamedTuple):
+    """Values of U answers by the critic, in units of return, without gradient."""
+
+    slow_U: Tensor
+    """min(Q̄1, Q̄2) of the answer."""
+    values_U: Tensor
+    """V of its state."""
+
+
+@torch.no_grad()
+def target_values(answers: AnswerBatch, context: ArcherContext) -> AnswerValues:
+    """Values of answers by the target network, and of their states."""
+    assert context.models.values is not None
+    heads, (before_UH, within_UH) = (
+        context.models.values.value_head,
+        answer_states(answers, context),
+    )
+    slow_U = of_last_tokens(heads.slow(within_UH), answers)
+    return AnswerValues(slow_U, heads.value(before_UH).squeeze(-1))
+
+
+def of_last_tokens(q_UV: Tensor, answers: AnswerBatch) -> Tensor:
+    """Q of each answer's last token."""
+    tokens_U = answers.rows.actions()[answers.is_last_N]
+    return q_UV.gather(1, tokens_U[:, None]).squeeze(1)
+
+
+LOSSES = ("critic_loss", "q_loss", "expectile_loss", "q_gap")
+
+
+SUMS = ("target", "answers", "start_value", "return", "episodes")
+
+
+class TargetBatch(NamedTuple):
+    """Answers of one micro-batch, and the targets of their Q and their states' V; [U] each."""
+
+    answers: AnswerBatch
+    targets_U: Tensor
+    slow_U: Tensor
+
+
+def learn_critic(
+    batch: Sequence[Episode], updater: Updater, context: ArcherContext
+) -> list[Metric]:
+    """One optimizer step of Q1, Q2 and V."""
+    models, config, run = context
+    assert models.values is not None
+    mine = batch[run.process :: run.processes]
+    found, sums = compute_targets(mine, answer_batches(mine, context), context)
+    known = sum(episode.known_answers for episode in batch)
+    totals = torch.zeros(len(LOSSES))
+    norm = updater.step(
+        [
+            partial(critic_loss, one, known, context, totals)
+            for one in found
+            if one.answers.is_known_U.any()
+        ]
+    )
+    models.values.value_head.follow(config.polyak_tau)
+    means = zip(LOSSES, run.sum(totals).tolist(), strict=True)
+    target, answers, start, total, episodes = run.sum(sums).tolist()
+    return [
+        *(Metric(name, mean) for name, mean in means),
+        Metric("gradient_norm", norm),
+        Metric("target_mean", target / max(1.0, answers)),
+        Metric("start_value", start / episodes),
+        Metric("data_return", total / episodes),
+    ]
+
+
+def compute_targets(
+    episodes: Sequence[Episode], answers: Sequence[AnswerBatch], context: ArcherContext
+) -> tuple[list[TargetBatch], Tensor]:
+    """Targets of all answers, and sums of what is shown of them (`SUMS`)."""
+    values_of = [target_values(one, context) for one in answers]
+    batches = [one.rows for one in answers]
+    spread = [
+        torch.zeros(len(one.is_first_N)).masked_scatter(one.is_first_N.cpu(), known.values_U.cpu())
+        for one, known in zip(answers, values_of, strict=True)
+    ]
+    values = gather_actions(episodes, batches, spread)
+    targets = [
+        answer_targets(episode, values_N, gamma=context.config.gamma)
+        for episode, values_N in zip(episodes, values, strict=True)
+    ]
+    sums = torch.zeros(len(SUMS))
+    for episode, values_N, targets_N in zip(episodes, values, targets, strict=True):
+        numbers = (float(targets_N.sum()), episode.known_answers, float(values_N[0]))
+        sums += torch.tensor([*numbers, sum(episode.rewards), 1.0])
+    device = context.models.policy.device
+    placed = scatter_actions(episodes, batches, targets)
+    found = [
+        TargetBatch(one, targets_N.to(device)[one.is_last_N], known.slow_U)
+        for one, targets_N, known in zip(answers, placed, values_of, strict=True)
+    ]
+    return found, sums
+
+
+def critic_loss(batch: TargetBatch, known: int, context: ArcherContext, totals: Tensor) -> Tensor:
+    """This micro-batch's share of L = L_Q + L_V.
+
+    Args:
+        known: answers with a target in the global batch.
+        totals: `LOSSES`, to which the shares are added.
+    """
+    answers, targets_U, slow_U = batch
+    assert context.models.values is not None
+    heads, (before_UH, within_UH) = (
+        context.models.values.value_head,
+        answer_states(answers, context),
+    )
+    first_U, second_U = (of_last_tokens(q(within_UH), answers) for q in (heads.first, heads.second))
+    values_U = heads.value(before_UH).squeeze(-1)
+    counts_U = answers.is_known_U
+    regression = double_q_loss(
+        first_N=first_U[counts_U], second_N=second_U[counts_U], targets_N=targets_U[counts_U]
+    )
+    above = expectile_loss(
+        values_N=values_U[counts_U],
+        targets_N=slow_U[counts_U],
+        expectile=context.config.expectile,
+    )
+    loss, weight = regression.loss + above, counts_U.sum() / known
+    shown = torch.stack([loss, regression.loss, above, regression.gap])
+    totals += (shown.detach() * weight).cpu()
+    return loss * weight
