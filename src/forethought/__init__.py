@@ -17,7 +17,6 @@ import sys
 TYPE_CHECKING = False  # As `typing` has it, which alone takes longer to load than all of this.
 if TYPE_CHECKING:
     from forethought.algorithms.archer.config import ArcherConfig
-    from forethought.algorithms.cnn.config import CNNConfig
     from forethought.algorithms.dpo.config import DPOConfig
     from forethought.algorithms.ilql.config import ILQLConfig
     from forethought.algorithms.ppo.config import PPOConfig
@@ -62,7 +61,6 @@ _PLACES = {
     "StepOutcome": "environments.reward",
     "ForethoughtError": "errors",
     "ArcherConfig": "algorithms.archer.config",
-    "CNNConfig": "algorithms.cnn.config",
     "DPOConfig": "algorithms.dpo.config",
     "ILQLConfig": "algorithms.ilql.config",
     "PPOConfig": "algorithms.ppo.config",
@@ -88,7 +86,6 @@ __all__ = [  # noqa: RUF022 (in the order of use)
     "QSFTConfig",
     "ILQLConfig",
     "ArcherConfig",
-    "CNNConfig",
     "EnvironmentConfig",
     "PromptConfig",
     "RolloutConfig",

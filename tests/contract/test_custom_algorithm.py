@@ -1,38 +1,23 @@
 """An algorithm of a package outside is one folder and one line: an entry point."""
 
-import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 
 import forethought as ft
-from forethought.algorithms.registry import ENTRY_POINTS, algorithm, algorithm_names, summaries
+from forethought.algorithms.registry import algorithm, algorithm_names, summaries
 from forethought.cli.main import main
 from forethought.errors import ConfigError
-
-ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "examples" / "custom_algorithm"
-
-
-def install(folder: Path, name: str, value: str) -> None:
-    """What an installer writes of a package that declares one algorithm."""
-    metadata = folder / f"{name}-0.1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
-    (metadata / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\n{name} = {value}\n")
+from tests.entry_points import declare, install
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder into which the example was installed, and in which a person works."""
     site = tmp_path / "site-packages"
-    shutil.copytree(EXAMPLE / "table_policy", site / "table_policy")
-    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    [(name, value)] = project["entry-points"][ENTRY_POINTS].items()
-    install(site, name, value)
+    install("custom_algorithm", site)
     monkeypatch.syspath_prepend(site)
     monkeypatch.chdir(tmp_path)
     return site
@@ -72,7 +57,7 @@ def test_help_imports_no_loop_of_a_package_outside(installed: Path) -> None:
 def test_a_package_that_cannot_be_imported_fails_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    install(tmp_path, "broken", "no_such_package:ALGORITHM")
+    declare(tmp_path, "broken", "no_such_package:ALGORITHM")
     monkeypatch.syspath_prepend(tmp_path)
     assert "broken" in algorithm_names()
     assert algorithm("ppo").name == "ppo"
@@ -85,7 +70,7 @@ def test_a_package_that_cannot_be_imported_fails_alone(
 
 
 def test_what_is_no_algorithm_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install(tmp_path, "other", "forethought.algorithms.ppo:ALGORITHM")
+    declare(tmp_path, "other", "forethought.algorithms.ppo:ALGORITHM")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigError, match="not an Algorithm of this name"):
         algorithm("other")

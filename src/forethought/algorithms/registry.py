@@ -28,7 +28,6 @@ ENTRY_POINTS = "forethought.algorithms"
 _OWN = {
     "sft": "forethought.algorithms.sft:ALGORITHM",
     "ppo": "forethought.algorithms.ppo:ALGORITHM",
-    "cnn": "forethought.algorithms.cnn:ALGORITHM",
     "dpo": "forethought.algorithms.dpo:ALGORITHM",
     "q-sft": "forethought.algorithms.q_sft:ALGORITHM",
     "ilql": "forethought.algorithms.ilql:ALGORITHM",

@@ -82,7 +82,7 @@ def test_the_version(type_: Type) -> None:
         ("rloo", "unknown command 'rloo' — did you mean `forethought train rloo`?"),
         ("train dppo", "unknown command 'train dppo' — did you mean `forethought train ppo`?"),
         ("ppo", "unknown command 'ppo' — did you mean `forethought train ppo`?"),
-        ("xyzzy", "unknown command 'xyzzy' — known: quickstart, train sft, train ppo, train cnn, "),
+        ("xyzzy", "unknown command 'xyzzy' — known: quickstart, train sft, train ppo, train dpo, "),
         ("--json envs", "unknown command '--json' — known: quickstart, "),
     ],
 )

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from forethought.configs.parts import AnswerFormat
 from forethought.environments import make_environment
 from forethought.prompts.answers import write_answer
-from forethought.prompts.bare import BarePrompter
 from forethought.prompts.choice import make_prompter
 from forethought.prompts.history import HistoryPrompter
 from forethought.prompts.react import ReActPrompter
 from forethought.prompts.strict_format import response_fields, strict_format
 from forethought.prompts.wanted import WantedPrompter
+from forethought.types import Message, Observation
 
 FIELDS = ("thoughts", "action")
 NUMBER_LINE = ("current number", "target number", "thoughts", "action")
@@ -48,8 +48,15 @@ def test_the_action_alone() -> None:
     assert strict_format('{"thoughts": "hm", "action": "+"}', ("action",)) is False
 
 
+class SilentPrompter:
+    """Shows the observation and asks for nothing."""
+
+    def messages(self, observation: Observation) -> tuple[Message, ...]:
+        return (Message("user", observation.text or ""),)
+
+
 def test_where_no_json_is_asked_for_there_is_no_answer() -> None:
-    assert response_fields(BarePrompter()) == ()
+    assert response_fields(SilentPrompter()) == ()
     assert strict_format('{"action": "+"}', ()) is None
     reasoning = ReActPrompter(make_prompter(make_environment("Bandit", arms=2)))
     assert response_fields(HistoryPrompter(reasoning)) == ()

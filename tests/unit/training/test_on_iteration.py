@@ -9,8 +9,6 @@ import pytest
 
 from forethought.algorithms.archer.config import ArcherConfig
 from forethought.algorithms.archer.train import train_archer
-from forethought.algorithms.cnn.config import CNNConfig
-from forethought.algorithms.cnn.train import train_cnn
 from forethought.algorithms.dpo.config import DPOConfig
 from forethought.algorithms.dpo.train import train_dpo
 from forethought.algorithms.ppo.config import PPOConfig
@@ -19,7 +17,6 @@ from forethought.algorithms.sft.config import SFTConfig
 from forethought.algorithms.sft.train import train_sft
 from forethought.configs.parts import (
     ComputeConfig,
-    EnvironmentConfig,
     OptimizerConfig,
     RolloutConfig,
 )
@@ -54,17 +51,6 @@ def config(request: pytest.FixtureRequest, offline: dict[str, Any]) -> Any:
             actor_epochs=0.2,
             **offline,
         ),
-        "cnn": lambda: CNNConfig(
-            output=common["output"],
-            total_steps=48,
-            hidden_size=8,
-            epochs=1,
-            batch_size=16,
-            checkpoint_every=100,
-            environment=EnvironmentConfig("tests.unit.algorithms.corners:Corners"),
-            rollout=RolloutConfig(num_envs=4, steps_per_iteration=16, temperature=1.0),
-            compute=ComputeConfig(threads=1),
-        ),
     }[request.param]()
 
 
@@ -73,7 +59,6 @@ TRAIN: dict[str, Train] = {
     "dpo": train_dpo,
     "sft": train_sft,
     "archer": train_archer,
-    "cnn": train_cnn,
 }
 
 

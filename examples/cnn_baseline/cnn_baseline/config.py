@@ -21,7 +21,7 @@ from forethought.configs.parts import (
 )
 
 CNN = "cnn"
-"""As `model`: convolutions, made from nothing."""
+"""As `model`: convolutions, randomly initialized."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class CNNConfig:
     """CNN+RL: a small network that sees what the model sees and names an action (RL4VLM)."""
 
     model: PathField = path_field(CNN)
-    """Where the picture's features come from: "cnn" (convolutions, made from nothing and
+    """Where the image's features come from: "cnn" (convolutions, randomly initialized and
     trained), or a run folder, a folder of `save_pretrained` or a hub id, whose vision tower
     gives features and is left as it is."""
 

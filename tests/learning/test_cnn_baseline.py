@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from cnn_baseline.config import CNNConfig
 
-from forethought.algorithms.cnn import train as cnn
-from forethought.algorithms.cnn.config import CNNConfig
+from cnn_baseline import train as cnn
 from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,

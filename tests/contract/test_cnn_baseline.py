@@ -4,17 +4,20 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 import torch
+from cnn_baseline.config import CNNConfig
+from cnn_baseline.network import CNNPolicy, Shape, load_cnn, make_cnn
+from cnn_baseline.train import make_policy, train_cnn
+from cnn_baseline.vision_tower import take_tower
 from safetensors.torch import load_file
 
-from forethought.algorithms.cnn.config import CNNConfig
-from forethought.algorithms.cnn.frozen import take_tower
-from forethought.algorithms.cnn.network import CNNPolicy, Shape, load_cnn, make_cnn
-from forethought.algorithms.cnn.train import make_policy, train_cnn
+from forethought.algorithms.registry import algorithm_of
 from forethought.cli.evaluation import Evaluate, evaluate_with_bar
+from forethought.cli.main import main
 from forethought.configs.file import dump_config, load_any_config
 from forethought.configs.parts import ComputeConfig, EnvironmentConfig, RolloutConfig
 from forethought.errors import ConfigError, PolicyError
@@ -24,9 +27,22 @@ from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.tiny import TinySize, make_tiny
 from forethought.prompts.answers import parse_answer
 from forethought.types import Message
+from tests.entry_points import EXAMPLES, declare
 
 CORNERS = EnvironmentConfig("tests.unit.algorithms.corners:Corners")
 SHAPE = Shape(actions=("+", "-", 'a"b'), height=36, width=40, text_length=4, hidden_size=8)
+
+
+CONFIGS = sorted((EXAMPLES / "cnn_baseline" / "configs").glob("*.yaml"))
+
+
+@pytest.fixture(autouse=True)
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example, as an installer leaves it."""
+    site = tmp_path / "site-packages"
+    site.mkdir()
+    declare(site, "cnn", "cnn_baseline:ALGORITHM")
+    monkeypatch.syspath_prepend(site)
 
 
 def small(output: Path) -> CNNConfig:
@@ -44,18 +60,18 @@ def small(output: Path) -> CNNConfig:
     )
 
 
-def picture(brightness: int) -> np.ndarray:
+def image(brightness: int) -> np.ndarray:
     return np.full((36, 40, 3), brightness, dtype=np.uint8)
 
 
 def asked(policy: CNNPolicy, temperature: float, text: str = "1+2+3") -> GenerationRequest:
-    prompt = policy.prompt([Message("user", text, picture(9))])
+    prompt = policy.prompt([Message("user", text, image(9))])
     return GenerationRequest(5, prompt, seed=7, max_new_tokens=1, temperature=temperature)
 
 
 def test_one_score_per_action_and_one_value() -> None:
     policy = make_cnn(SHAPE, None, seed=0)
-    prompts = [policy.prompt([Message("user", "", picture(b))]) for b in (0, 100, 255)]
+    prompts = [policy.prompt([Message("user", "", image(b))]) for b in (0, 100, 255)]
     scores = policy.module(policy.encode(prompts))
     assert scores.logits_BA.shape == (3, 3)
     assert scores.values_B.shape == (3,)
@@ -87,13 +103,26 @@ def test_an_answer_is_one_action_with_its_log_prob(temperature: float) -> None:
 
 def test_another_picture_is_refused() -> None:
     policy = make_cnn(SHAPE, None, seed=0)
-    with pytest.raises(PolicyError, match=r"expected one picture of shape \(36, 40, 3\), got none"):
-        policy.prompt([Message("user", "no picture")])
+    with pytest.raises(PolicyError, match=r"expected one image of shape \(36, 40, 3\), got none"):
+        policy.prompt([Message("user", "no image")])
 
 
 def test_a_world_without_a_picture_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"environment.id is 'Bandit', but it has no picture"):
+    with pytest.raises(ConfigError, match=r"environment.id is 'Bandit', but it has no image"):
         make_policy(CNNConfig(environment=EnvironmentConfig("Bandit")))
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=[path.stem for path in CONFIGS])
+def test_a_config(path: Path) -> None:
+    config = load_any_config(path)
+    assert algorithm_of(config).name == "cnn"
+    assert f"--config examples/cnn_baseline/configs/{path.name}\n" in path.read_text()
+    assert make_policy(cast(CNNConfig, config))[1].shape.actions
+
+
+def test_the_command_explains_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "cnn", "--help"]) == 0
+    assert "A small network that sees and acts" in capsys.readouterr().out
 
 
 def test_settings_come_back_equal(tmp_path: Path) -> None:
@@ -124,11 +153,11 @@ def test_a_frozen_tower_sees_for_the_network(tmp_path: Path) -> None:
     model.save(tmp_path / "model")
     features, image_size = take_tower(str(tmp_path / "model"), "mean")
     assert image_size == 64
-    assert features([picture(0)]).shape == (1, 8)
+    assert features([image(0)]).shape == (1, 8)
     config = replace(small(tmp_path / "run"), model=str(tmp_path / "model"), total_steps=16)
     run = train_cnn(config)
     policy = load_cnn(run / "checkpoints/step_1/model")
     prompt = make_policy(config)[1].prompt([Message("user", "", np.zeros((36, 36, 3), np.uint8))])
-    again = make_policy(config)[1].encode([prompt]).picture
-    assert torch.equal(policy.encode([prompt]).picture, again)
+    again = make_policy(config)[1].encode([prompt]).image
+    assert torch.equal(policy.encode([prompt]).image, again)
     assert not any("tower" in name for name, _ in policy.module.named_parameters())

@@ -1,7 +1,7 @@
-"""A small network that sees a picture, reads a few characters, and names an action.
+"""A small network that sees a image, reads a few characters, and names an action.
 
 RL4VLM's baseline CNN+RL. It answers through the same seam as a language model: its
-vocabulary is the world's actions, and every answer is one token long.
+vocabulary is the environment's actions, and every answer is one token long.
 """
 
 import json
@@ -15,11 +15,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from forethought.algorithms.cnn.frozen import FrozenFeatures, Pooling, load_frozen
+from cnn_baseline.image_task import open_image_task
+from cnn_baseline.vision_tower import FrozenFeatures, Pooling, load_frozen
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.errors import PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult
-from forethought.rollouts.pictured import open_pictured_task
 from forethought.rollouts.task import Task
 from forethought.types import Completion, FinishReason, Message, Prompt
 
@@ -40,13 +40,13 @@ class Shape:
 
     actions: tuple[str, ...]
     height: int
-    """Of the picture, in pixels."""
+    """Of the image, in pixels."""
     width: int
     text_length: int
-    """Characters that are read; 0 where the world says nothing."""
+    """Characters that are read; 0 where the environment says nothing."""
     hidden_size: int
     features: int | None = None
-    """Numbers per picture that a frozen tower gives; None: convolutions."""
+    """Numbers per image that a frozen tower gives; None: convolutions."""
     pooling: Pooling = "flatten"
     """Of that tower."""
 
@@ -54,13 +54,13 @@ class Shape:
 class Inputs(NamedTuple):
     """Observations as tensors."""
 
-    picture: Tensor
+    image: Tensor
     """uint8 [B, H, W, 3], or a frozen tower's features, fp32 [B, F]."""
     characters_BL: Tensor
 
     def rows(self, indices: Tensor) -> "Inputs":
         """Some of the observations."""
-        return Inputs(self.picture[indices], self.characters_BL[indices])
+        return Inputs(self.image[indices], self.characters_BL[indices])
 
 
 class ActionScores(NamedTuple):
@@ -93,7 +93,7 @@ class ActionNetwork(nn.Module):
 
     def forward(self, inputs: Inputs) -> ActionScores:
         """Scores [B, actions] and values [B]."""
-        seen_BF = inputs.picture
+        seen_BF = inputs.image
         if self.convolutions is not None:
             seen_BF = self.convolutions(seen_BF.permute(0, 3, 1, 2).float() / 255.0)
         read_BF = self.characters(inputs.characters_BL).flatten(1)
@@ -109,7 +109,7 @@ class CNNPolicy:
     ) -> None:
         """
         Args:
-            frozen: describes the pictures, where the network has no convolutions.
+            frozen: describes the images, where the network has no convolutions.
             version: updates that the weights have already seen.
         """
         self.shape = shape
@@ -134,15 +134,15 @@ class CNNPolicy:
             self._frozen.to(device)
 
     def require_actions(self, actions: Sequence[str]) -> None:
-        """Refuses a world with other actions than those that were learned.
+        """Refuses a environment with other actions than those that were learned.
 
         Raises:
             PolicyError: naming both.
         """
         if tuple(actions) != self.shape.actions:
             raise PolicyError(
-                f"this network chooses among {', '.join(self.shape.actions)} — the world's "
-                f"actions are {', '.join(actions)}: name the world that it was trained in"
+                f"this network chooses among {', '.join(self.shape.actions)} — the environment's "
+                f"actions are {', '.join(actions)}: name the environment that it was trained in"
             )
 
     def weights_changed(self) -> None:
@@ -153,7 +153,7 @@ class CNNPolicy:
         """The last characters of the text, as many as are read; shorter ones are filled up.
 
         Raises:
-            PolicyError: not one picture of the size that the network was made for.
+            PolicyError: not one image of the size that the network was made for.
         """
         text = "".join(message.text for message in messages)
         length = self.shape.text_length
@@ -162,18 +162,18 @@ class CNNPolicy:
         expected = (self.shape.height, self.shape.width, 3)
         if [image.shape for image in prompt.images] != [expected]:
             got = " and ".join(str(image.shape) for image in prompt.images) or "none"
-            raise PolicyError(f"expected one picture of shape {expected}, got {got}")
+            raise PolicyError(f"expected one image of shape {expected}, got {got}")
         return prompt
 
     def encode(self, prompts: Sequence[Prompt]) -> Inputs:
         """Observations as the network takes them; a frozen tower has then done its part."""
         images = [prompt.images[0] for prompt in prompts]
         if self._frozen is None:
-            picture = torch.from_numpy(np.stack(images)).to(self.device)
+            image = torch.from_numpy(np.stack(images)).to(self.device)
         else:
-            picture = self._frozen(images)
+            image = self._frozen(images)
         ids = torch.tensor([prompt.token_ids for prompt in prompts], dtype=torch.int64)
-        return Inputs(picture, ids.reshape(len(prompts), self.shape.text_length).to(self.device))
+        return Inputs(image, ids.reshape(len(prompts), self.shape.text_length).to(self.device))
 
     def submit(self, request: GenerationRequest) -> None:
         self._waiting.append(request)
@@ -261,9 +261,9 @@ def open_cnn(
         PolicyError: the files do not belong together, or the environment has other actions.
     """
     policy = load_cnn(folder)
-    seen = open_pictured_task(environment, default_image_size=policy.shape.height)
+    seen = open_image_task(environment, default_image_size=policy.shape.height)
     policy.require_actions(seen.actions)
-    return policy, seen.world
+    return policy, seen.task
 
 
 def _nature_convolutions() -> nn.Sequential:

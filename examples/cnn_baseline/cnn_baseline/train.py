@@ -1,7 +1,7 @@
 """CNN+RL: PPO of a small network that sees and names an action (RL4VLM's baseline).
 
 One iteration: act, compute advantages, update, as in λ-PPO, but an action is one choice among the
-world's actions, and its log-prob is that of the choice: there are no words.
+environment's actions, and its log-prob is that of the choice: there are no words.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from forethought.algorithms.cnn.config import CNN, CNNConfig
-from forethought.algorithms.cnn.frozen import take_tower
-from forethought.algorithms.cnn.network import (
+from cnn_baseline.config import CNN, CNNConfig
+from cnn_baseline.image_task import ImageTask, open_image_task
+from cnn_baseline.network import (
     SMALLEST,
     ActionScores,
     CNNPolicy,
@@ -24,12 +24,12 @@ from forethought.algorithms.cnn.network import (
     load_cnn,
     make_cnn,
 )
+from cnn_baseline.vision_tower import take_tower
 from forethought.configs.parts import require
 from forethought.environments.vector import Runner
 from forethought.errors import ConfigError, OffPolicyError
 from forethought.losses.ppo import clipped_policy_loss, clipped_value_loss, explained_variance
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
-from forethought.rollouts.pictured import PicturedTask, open_pictured_task
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import Task
 from forethought.runs.sources import MODEL_DIR, model_source
@@ -84,18 +84,18 @@ def train_cnn(config: CNNConfig, *, existing: Existing = "refuse") -> Path:
     """Trains, and returns the run folder.
 
     Raises:
-        ForethoughtError: whatever a person can mend.
+        ForethoughtError: whatever a person can fix.
     """
     with open_run(config, existing) as run:
         if run.processes > 1:
             raise ConfigError(f"{run.processes} processes were launched — train cnn runs in one")
-        world, policy = start_cnn(config, run)
+        task, policy = start_cnn(config, run)
         updates = config.iterations * config.updates_per_iteration
         updater = run.make_updater(policy, config.optimizer, total_steps=updates)
         context = CNNContext(policy, updater, config)
         bar = run.bar("cnn", config.total_steps)
-        with world.runner(config.rollout.num_envs, config.environment.workers) as runner:
-            collector = make_collector(context, world, runner, run, bar.update)
+        with task.runner(config.rollout.num_envs, config.environment.workers) as runner:
+            collector = make_collector(context, task, runner, run, bar.update)
             for iteration in range(run.steps_done, config.iterations):
                 watch = Stopwatch()
                 collected = collector.collect_steps(
@@ -106,16 +106,16 @@ def train_cnn(config: CNNConfig, *, existing: Existing = "refuse") -> Path:
                 deviation = check_first_ratio(batch, context)
                 statistics, norm = improve(batch, context, iteration)
                 watch.lap("update_s")
-                measures = [
+                metrics = [
                     *summarize_collection(collected, run),
                     Metric("explained_variance", explained(batch)),
                     *(Metric(name, value) for name, value in statistics._asdict().items()),
                     Metric("gradient_norm", norm),
                     Metric("max_ratio_error", deviation),
                 ]
-                run.record(iteration + 1, measures, watch.laps)
+                run.record(iteration + 1, metrics, watch.laps)
                 run.keep(collected.trajectories, iteration + 1)
-                bar.set_postfix(success=f"{measures[1].value:.2f}", refresh=False)
+                bar.set_postfix(success=f"{metrics[1].value:.2f}", refresh=False)
                 is_last = run.is_stopped or iteration + 1 == config.iterations
                 if is_last or (iteration + 1) % config.checkpoint_every == 0:
                     run.save(policy, updater, step=iteration + 1, cursors=collector.cursors())
@@ -126,39 +126,39 @@ def train_cnn(config: CNNConfig, *, existing: Existing = "refuse") -> Path:
 
 
 def start_cnn(config: CNNConfig, run: Run) -> tuple[Task, CNNPolicy]:
-    """Opens the world and makes the network: from the run's checkpoint where it goes on.
+    """Opens the task and makes the network: from the run's checkpoint where it goes on.
 
     Raises:
-        ForethoughtError: a world without picture or fixed actions; a model that is not
+        ForethoughtError: a task without image or fixed actions; a model that is not
             there or has no vision tower.
     """
     device = run.accelerator.device
     if run.checkpoint is not None:
         policy = load_cnn(run.checkpoint / MODEL_DIR, version=run.steps_done)
         size = policy.shape.height
-        world = open_pictured_task(config.environment, default_image_size=size).world
+        task = open_image_task(config.environment, default_image_size=size).task
     else:
-        world, policy = make_policy(config)
+        task, policy = make_policy(config)
     policy.to(device)
-    return world, policy
+    return task, policy
 
 
 def make_policy(config: CNNConfig) -> tuple[Task, CNNPolicy]:
-    """A network that has learned nothing, made for its world."""
+    """A network that has learned nothing, made for its task."""
     if config.model == CNN:
-        seen = open_pictured_task(config.environment, default_image_size=IMAGE_SIZE)
+        seen = open_image_task(config.environment, default_image_size=IMAGE_SIZE)
         side = min(seen.height, seen.width)
         require(side >= SMALLEST, "environment.image_size", side, f"{SMALLEST} or more")
-        return seen.world, make_cnn(shape_of(seen, config, None), None, seed=config.seed)
+        return seen.task, make_cnn(shape_of(seen, config, None), None, seed=config.seed)
     frozen, size = take_tower(model_source(config.model), config.pooling)
-    seen = open_pictured_task(config.environment, default_image_size=size)
+    seen = open_image_task(config.environment, default_image_size=size)
     blank = np.zeros((seen.height, seen.width, 3), dtype=np.uint8)
     shape = shape_of(seen, config, frozen([blank]).shape[1])
-    return seen.world, make_cnn(shape, frozen, seed=config.seed)
+    return seen.task, make_cnn(shape, frozen, seed=config.seed)
 
 
-def shape_of(seen: PicturedTask, config: CNNConfig, features: int | None) -> Shape:
-    """The network that this world and these settings ask for."""
+def shape_of(seen: ImageTask, config: CNNConfig, features: int | None) -> Shape:
+    """The network that this task and these settings ask for."""
     return Shape(
         actions=seen.actions,
         height=seen.height,
@@ -171,15 +171,15 @@ def shape_of(seen: PicturedTask, config: CNNConfig, features: int | None) -> Sha
 
 
 def make_collector(
-    context: CNNContext, world: Task, runner: Runner, run: Run, on_step: Callable[[int], object]
+    context: CNNContext, task: Task, runner: Runner, run: Run, on_step: Callable[[int], object]
 ) -> Collector:
     """Slots in training episodes, brought back to where a stopped run left them."""
     rollout = context.config.rollout
     collector = Collector(
-        environment_id=world.id,
+        environment_id=task.id,
         runner=runner,
         policy=context.policy,
-        prompter=world.prompter,
+        prompter=task.prompter,
         settings=AnswerSettings(1, rollout.temperature, "penalize"),
         split=Split.TRAINING,
         run_seed=context.config.seed,
@@ -196,12 +196,12 @@ def compute_advantages(collected: Collected, context: CNNContext) -> Batch:
     """Advantages by GAE (truncation bootstraps, termination does not), then normalized."""
     policy, _, config = context
     played = [trajectory for trajectory in collected.trajectories if trajectory.failure is None]
-    judged = [
+    estimated = [
         trajectory_advantages(one, gamma=config.gamma, gae_lambda=config.gae_lambda)
         for one in played
     ]
     steps = [step for trajectory in played for step in trajectory.steps]
-    advantages = normalize_advantages(np.concatenate([one.advantages_T for one in judged]))
+    advantages = normalize_advantages(np.concatenate([one.advantages_T for one in estimated]))
 
     def row(numbers: object, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.as_tensor(numbers, dtype=dtype, device=policy.device)
@@ -212,7 +212,7 @@ def compute_advantages(collected: Collected, context: CNNContext) -> Batch:
         old_logprobs_B=row([step.completion.logprobs[0] for step in steps]),
         old_values_B=row([step.value for step in steps]),
         advantages_B=row(advantages),
-        value_targets_B=row(np.concatenate([one.returns_T for one in judged])),
+        value_targets_B=row(np.concatenate([one.returns_T for one in estimated])),
     )
 
 
@@ -297,3 +297,31 @@ def explained(batch: Batch) -> float:
             values_B=batch.old_values_B, returns_B=batch.value_targets_B, mask_B=None
         )
     )
+
+
+def plan_cnn(config: CNNConfig) -> list[str]:
+    """The plan, one line each.
+
+    Raises:
+        ForethoughtError: a task or model that is not there or does not suit: as training would.
+    """
+    _, policy = make_policy(config)
+    rollout, iterations = config.rollout, config.iterations
+    parameters = sum(parameter.numel() for parameter in policy.module.parameters())
+    return [
+        "plan",
+        f"steps       {iterations * rollout.steps_per_iteration:,} of the environment: "
+        f"{iterations} iterations of {rollout.steps_per_iteration}, in {rollout.num_envs} at once",
+        f"updates     {iterations * config.updates_per_iteration:,}: "
+        f"{config.updates_per_iteration} per iteration, of {config.batch_size} steps each",
+        f"model       {parameters:,} parameters, all of them trained",
+    ]
+
+
+def check_cnn(config: CNNConfig) -> None:
+    """Refuses what can be refused before a run folder is touched.
+
+    Raises:
+        ForethoughtError: as `plan_cnn`.
+    """
+    make_policy(config)

@@ -1,4 +1,4 @@
-"""A trained model's vision tower as a fixed description of pictures."""
+"""A trained model's vision tower as a fixed description of images."""
 
 import importlib.util
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class FrozenFeatures:
 
     @torch.no_grad()
     def __call__(self, images: Sequence[Image]) -> Tensor:
-        """Features [B, F], each picture's of mean 0 and variance 1, fp32."""
+        """Features [B, F], each image's of mean 0 and variance 1, fp32."""
         parts = [
             self._features(images[first : first + _AT_A_TIME])
             for first in range(0, len(images), _AT_A_TIME)
@@ -74,14 +74,14 @@ def load_frozen(folder: Path, pooling: Pooling) -> FrozenFeatures:
 class Source(NamedTuple):
     features: FrozenFeatures
     preferred_image_size: int | None
-    """Pixels on a side, where the tower's pictures are small."""
+    """Pixels on a side, where the tower's images are small."""
 
 
 def take_tower(source: str, pooling: Pooling) -> Source:
     """The vision tower of a model's folder or hub id.
 
     Raises:
-        PolicyError: it cannot be loaded, or has no vision tower that takes one picture of
+        PolicyError: it cannot be loaded, or has no vision tower that takes one image of
             one size at a time.
     """
     loaded = load_pretrained(source)
