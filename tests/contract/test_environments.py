@@ -13,6 +13,7 @@ from forethought.environments import find_environment, list_environments, make_e
 from forethought.environments.check import check_environment
 from forethought.environments.chess.engine import PACKAGE, find_stockfish
 from tests.skips import needs
+from tests.unit.environments.manipulation.renderer import draws
 
 SMALL_CHESS: dict[str, Any] = {"opponent": "builtin", "ply_limit": 6}
 OTHER_CHESS: dict[str, Any] = {
@@ -58,6 +59,14 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("Sokoban", {"view": "both", "image_size": 64, "boxes": 2, "size": 7, "limit_steps": 40}),
     ("Sokoban", {"view": "image", "image_size": 48}),
 ]
+ROBOTS: list[tuple[str, dict[str, Any]]] = [
+    ("Manipulation", {"image_size": 48, "limit_steps": 10}),
+    (
+        "Manipulation",
+        {"task": "place_near", "image_size": 64, "randomize": True, "limit_steps": 20},
+    ),
+    ("Manipulation", {"proprioception": False, "image_size": 48, "limit_steps": 10}),
+]
 
 CARDS = ("NumberLine", "EZPoints", "Points24", "Blackjack")
 
@@ -96,6 +105,20 @@ def test_ours_by_minigrids_id(name: str, options: dict[str, Any]) -> None:
     check_environment(partial(make_environment, name, **options), episodes=3)
 
 
+@draws
+@pytest.mark.parametrize(("name", "options"), ROBOTS)
+def test_ours_robot(name: str, options: dict[str, Any]) -> None:
+    check_environment(partial(make_environment, name, **options), episodes=4)
+
+
+@draws
+@pytest.mark.parametrize(("name", "options"), ROBOTS)
+def test_gymnasiums_robot(name: str, options: dict[str, Any]) -> None:
+    environment = gymnasium.make(find_environment(name).id, render_mode="rgb_array", **options)
+    check_env(environment.unwrapped)
+    environment.close()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("faces_as_ten", [True, False])
 def test_ours_points24_by_the_reference(faces_as_ten: bool) -> None:
@@ -112,7 +135,9 @@ def test_gymnasiums(name: str, options: dict[str, Any]) -> None:
     environment.close()
 
 
-NUMBERED = [spec for spec in list_environments() if spec.name not in ("Chess", "ALFWorld")]
+PARTICULAR = ("Chess", "ALFWorld", "Manipulation")
+"""They need a program, games or a renderer."""
+NUMBERED = [spec for spec in list_environments() if spec.name not in PARTICULAR]
 
 
 @pytest.mark.skipif(find_stockfish() is None, reason=needs("Stockfish", PACKAGE))

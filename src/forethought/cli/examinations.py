@@ -14,8 +14,9 @@ from typing import Literal
 
 from packaging.requirements import Requirement
 
-from forethought.environments import is_installed, list_environments
+from forethought.environments import find_environment, is_installed, list_environments
 from forethought.environments.chess.engine import PACKAGE, find_stockfish
+from forethought.errors import MissingDependencyError
 from forethought.models.smollm2 import INSTALL, NAME, converted_folder, missing_packages
 from forethought.threads import choose_threads, usable_cores
 
@@ -122,6 +123,20 @@ def examine_worlds() -> Iterator[Finding]:
             yield Finding("stockfish", "missing", message, PACKAGE)
 
 
+def examine_renderer() -> Iterator[Finding]:
+    """What draws the robot's images."""
+    if not is_installed(find_environment("Manipulation")):
+        return
+    from forethought.environments.manipulation.camera import PACKAGES, find_renderer
+
+    try:
+        renderer = find_renderer()
+    except MissingDependencyError as error:
+        yield Finding("renderer", "missing", str(error).partition(" — ")[0], PACKAGES)
+    else:
+        yield Finding("renderer", "ok", f"{renderer.name}, without a display")
+
+
 def examine_smollm2() -> Iterator[Finding]:
     """The real checkpoint that comes in a package, and whether it is converted."""
     missing = missing_packages()
@@ -182,6 +197,7 @@ EXAMINATIONS: tuple[Callable[[], Iterator[Finding]], ...] = (
     examine_devices,
     examine_torchvision,
     examine_worlds,
+    examine_renderer,
     examine_smollm2,
     examine_terminal,
     examine_room,

@@ -275,6 +275,26 @@ SOKOBAN = EnvironmentSpec(
     ),
 )
 
+MANIPULATION = EnvironmentSpec(
+    id="forethought/Manipulation-v0",
+    entry_point="forethought.environments.manipulation.manipulation:Manipulation",
+    summary="Pick an object up with a robot arm, or place it near another one.",
+    observation="a camera's image, and the gripper's state in words",
+    actions="eight bins of 256, such as b127b127b255b127b127b127b000b000: shift, turn, gripper, "
+    "end",
+    reward="1 at success, else 0",
+    success="the object is lifted by 8 cm; or it rests within 10 cm of the other one",
+    options=(
+        Option("task", "pick", "pick or place_near", "what the instruction asks for"),
+        IMAGE_SIZE,
+        Option("limit_steps", None, "a whole number from 10 to 200, or None", "None: 40 or 80"),
+        Option("proprioception", True, "True or False", "whether the gripper's state is told"),
+        Option("randomize", False, "True or False", "colors, light, view and drawer are drawn"),
+    ),
+    extra="manipulation",
+    required_modules=("mujoco", "OpenGL"),
+)
+
 SHIPPED = (
     NUMBER_LINE,
     EZ_POINTS,
@@ -287,4 +307,5 @@ SHIPPED = (
     ALFWORLD,
     WEBSHOP,
     SOKOBAN,
+    MANIPULATION,
 )

@@ -135,6 +135,18 @@ class WithActionResolution(Protocol):
 
 
 @runtime_checkable
+class WithVocabulary(Protocol):
+    """What an environment offers besides, if its actions are made of a fixed set of words, all of
+    which a tokenizer should know, also those that no expert uses."""
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        """Texts, each of which the tiny model's tokenizer makes one token: letters, or a letter b
+        and three digits."""
+        ...
+
+
+@runtime_checkable
 class WithRender(Protocol):
     """What an environment offers besides, if people are shown more than the agent is."""
 

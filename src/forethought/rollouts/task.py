@@ -13,6 +13,7 @@ from forethought.environments.contract import (
     WithActionResolution,
     WithExpert,
     WithHeldOutEpisodes,
+    WithVocabulary,
     ceiling_of,
 )
 from forethought.environments.guard import TIMEOUT_S, one_look
@@ -42,6 +43,8 @@ class Task:
     has_expert: bool = True
     held_out_episodes: int | None = None
     """Different ones, in worlds that have only so many."""
+    vocabulary: tuple[str, ...] = ()
+    """Words that a tokenizer should know as one token each."""
 
     @property
     def ceiling_rate(self) -> float | None:
@@ -141,6 +144,7 @@ def open_task(
             prompter,
             isinstance(sample, WithExpert),
             sample.held_out_episodes if isinstance(sample, WithHeldOutEpisodes) else None,
+            sample.vocabulary if isinstance(sample, WithVocabulary) else (),
         )
     finally:
         sample.close()

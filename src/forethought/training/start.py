@@ -95,8 +95,8 @@ def demonstrations(world: Task, config: LanguageConfig) -> Iterable[Trajectory]:
 
 
 def texts_of(world: Task, config: LanguageConfig) -> list[str]:
-    """What is said in this world: prompts and answers, those of the data where there are any,
-    else the expert's.
+    """What is said in this world: its vocabulary, if it has one, prompts and answers, those of the
+    data where there are any, else the expert's.
 
     Raises:
         StorageError: nothing is stored there, or it is damaged.
@@ -105,7 +105,8 @@ def texts_of(world: Task, config: LanguageConfig) -> list[str]:
         episodes = islice(demonstrations(world, config), TOKENIZER_EPISODES)
     else:
         episodes = islice(read_shards(Path(config.data)), STORED_TOKENIZER_EPISODES)
-    texts: list[str] = []
+    # Twice: what occurs once is no token.
+    texts = ["".join(world.vocabulary)] * 2 if world.vocabulary else []
     for trajectory in episodes:
         for step in trajectory.steps:
             texts += [message.text[:TOKENIZER_CHARACTERS] for message in step.prompt.messages]
