@@ -1,6 +1,6 @@
 """Draws docs/images/manipulation.gif: an episode of each of the robot's tasks, played by the script.
 
-    python docs/robot_image.py
+python docs/robot_image.py
 """
 
 from pathlib import Path
