@@ -1,4 +1,4 @@
-"""Draws docs/images/manipulation.gif: an episode of each of the robot's tasks, played by the script.
+"""Draws docs/images/manipulation.gif: the script plays an episode of each of the robot's tasks.
 
 python docs/robot_image.py
 """
