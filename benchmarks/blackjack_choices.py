@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from forethought.environments.cards.blackjack import hand_of
-from forethought.environments.cards.deck import RANK_NAMES, Card
+from forethought.environments.cards.drawing import RANK_NAMES, Card
 from forethought.environments.cards.dynamic_programming import (
     best_choice,
     game_chances,

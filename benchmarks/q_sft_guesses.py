@@ -20,13 +20,12 @@ import torch
 
 from forethought.configs.acting import ActingConfig
 from forethought.environments.contract import ExpertAction
-from forethought.environments.transcript import read_transcript
-from forethought.environments.wordle.guessing import Candidates, all_candidates, consistent
-from forethought.environments.wordle.marks import SIGNS, code
-from forethought.environments.wordle.words import load_words, spelled
+from forethought.environments.parts import read_transcript
+from forethought.environments.wordle.marks import SIGNS, code, load_words, spelled
+from forethought.environments.wordle.wordle import Candidates, all_candidates, consistent
 from forethought.models.batching import Example, build_batch
 from forethought.offline.dataset import stored
-from forethought.prompts.answers import write_answer
+from forethought.prompts.responses import write_response
 from forethought.runs.sources import model_source
 from forethought.types import Step
 from forethought.value_guided.policy import WeightedPolicy, load_reweighted
@@ -53,7 +52,7 @@ def compare(
 ) -> tuple[float, float, float]:
     """Whether the first guess has the higher number, by `NUMBERS`: 1, 0, or 0.5 for equal ones."""
     encoder, behavior = policy.behavior.encoder, policy.behavior
-    texts = [write_answer(ExpertAction(guess, ()), "action_only") for guess in guesses]
+    texts = [write_response(ExpertAction(guess, ()), "action_only") for guess in guesses]
     prompt = behavior.prompt(step.prompt.messages)
     examples = [Example(prompt, encoder.tokenize_answer(text)) for text in texts]
     batch = build_batch([examples], encoder)

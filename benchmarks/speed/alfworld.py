@@ -23,7 +23,7 @@ from forethought.environments.alfworld.generator import (
     solve,
 )
 from forethought.environments.alfworld.notes import Exchange, Notes
-from forethought.environments.alfworld.tasks import SPLITS, TaskType
+from forethought.environments.alfworld.package import SPLITS, TaskType
 
 GAMES = 200
 STEPS = 10

@@ -3,7 +3,7 @@
 from typing import Any
 
 from forethought.environments.alfworld.engine import Fact, GameText
-from forethought.environments.alfworld.libraries import import_alfworld, load_libraries
+from forethought.environments.alfworld.package import import_alfworld, load_libraries
 
 
 class PlainEngine:

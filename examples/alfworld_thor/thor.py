@@ -16,22 +16,24 @@ from typing import Any, Protocol
 import numpy as np
 from PIL import Image as Pillow
 
-from forethought.configs.parts import AnswerFormat
+from forethought.configs.parts import ResponseFormat
 from forethought.environments.alfworld.expert import advise
 from forethought.environments.alfworld.games import TRAJECTORY_FILE, find_games, read_game
 from forethought.environments.alfworld.generator import LIMIT_STEPS
-from forethought.environments.alfworld.libraries import data_folder, import_alfworld
 from forethought.environments.alfworld.notes import NOTHING_HAPPENS, Exchange, Notes
-from forethought.environments.alfworld.progress import CONDITIONS
-from forethought.environments.alfworld.rewards import Purse, Reward
-from forethought.environments.alfworld.summary import alfworld_summary
-from forethought.environments.alfworld.tasks import SPLITS, Split
+from forethought.environments.alfworld.package import SPLITS, Split, data_folder, import_alfworld
+from forethought.environments.alfworld.progress import CONDITIONS, Purse, Reward
+from forethought.environments.alfworld.prompt import ALFWorldPrompter, alfworld_summary
 from forethought.environments.alfworld.thoughts import alfworld_facts
-from forethought.environments.alfworld.wording import ALFWorldPrompter
-from forethought.environments.contract import Ceiling, ExpertAction, Transition
-from forethought.environments.episode import Episode
-from forethought.environments.options import is_whole_number, require_option
-from forethought.environments.wording import Prompter, Summarize, Wording
+from forethought.environments.contract import (
+    Ceiling,
+    ExpertAction,
+    Prompter,
+    Summarize,
+    Transition,
+    Wording,
+)
+from forethought.environments.parts import Episode, is_whole_number, require_option
 from forethought.errors import MissingDependencyError
 from forethought.types import Image, Metric, Observation, ThoughtFacts
 
@@ -173,8 +175,8 @@ class ThorWorld:
             response, goal=self._game.goal, notes=self._notes, commands=self._commands
         )
 
-    def prompter(self, answer_format: AnswerFormat, wording: Wording) -> Prompter:
-        return ALFWorldPrompter(answer_format, wording)
+    def prompter(self, response_format: ResponseFormat, wording: Wording) -> Prompter:
+        return ALFWorldPrompter(response_format, wording)
 
     @property
     def summarize(self) -> Summarize:

@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement, product
 import pytest
 
 from forethought.environments import make_environment
-from forethought.environments.cards.deck import RANK_NAMES
+from forethought.environments.cards.drawing import RANK_NAMES
 from forethought.environments.cards.dynamic_programming import (
     CHANCES,
     EMPTY_HAND,
@@ -16,14 +16,14 @@ from forethought.environments.cards.dynamic_programming import (
     dealer_totals,
     game_chances,
 )
-from forethought.environments.cards.ez_points import partners
-from forethought.environments.cards.number_line import Position, moved
-from forethought.environments.cards.points24 import (
+from forethought.environments.cards.formula_rules import (
     Deals,
     is_dealt,
+    partners,
     points24_rules,
     solvable_deals,
 )
+from forethought.environments.cards.number_line import Position, moved
 from forethought.environments.cards.solver import is_solvable, solutions
 
 

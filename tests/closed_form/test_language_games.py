@@ -8,11 +8,10 @@ import pytest
 
 from forethought.environments import make_environment
 from forethought.environments.contract import Environment, WithDataPolicy
-from forethought.environments.twenty_questions import asking
-from forethought.environments.twenty_questions.knowledge import load_attributes, load_things
-from forethought.environments.wordle import guessing
-from forethought.environments.wordle.marks import Rules, mark
-from forethought.environments.wordle.words import WordList, load_words
+from forethought.environments.twenty_questions import twenty_questions
+from forethought.environments.twenty_questions.questions import load_attributes, load_things
+from forethought.environments.wordle import wordle
+from forethought.environments.wordle.marks import Rules, WordList, load_words, mark
 
 WORDLE: list[tuple[WordList, Rules, int]] = [
     # Wrong guesses of the expert, summed over all hidden words.
@@ -26,7 +25,7 @@ WORDLE: list[tuple[WordList, Rules, int]] = [
 @pytest.mark.parametrize(("words", "rules", "wrong"), WORDLE)
 def test_wordles_expert_finds_every_word(words: WordList, rules: Rules, wrong: int) -> None:
     """-1.879, -1.888; -2.054, -2.057."""
-    worth = guessing.expert_worth(words, rules)
+    worth = wordle.expert_worth(words, rules)
     assert worth.success_rate == 1.0
     assert worth.mean_return == pytest.approx(-wrong / len(load_words(words)), abs=1e-12)
 
@@ -63,10 +62,10 @@ def test_wordles_bound(words: WordList) -> None:
     everything = load_words(words)
     sample = everything if words == "small" else everything[::9]
     most = max(len({mark(guess, hidden, "official") for hidden in everything}) for guess in sample)
-    bound = guessing.return_bound(words, "official")
+    bound = wordle.return_bound(words, "official")
     least = -(most - 1 + 2 * (len(everything) - most)) / len(everything)
     assert bound == pytest.approx(least) if words == "small" else bound >= least
-    assert guessing.expert_worth(words, "official").mean_return < bound
+    assert wordle.expert_worth(words, "official").mean_return < bound
 
 
 @pytest.mark.parametrize(
@@ -134,7 +133,7 @@ def mean_return(name: str, skill: float, episodes: int) -> float:
 
 def test_twenty_questions_expert_finds_every_object() -> None:
     """-7.190; played through the world, and by walking its tree."""
-    worth = asking.expert_worth()
+    worth = twenty_questions.expert_worth()
     world = make_environment("TwentyQuestions")
     total, found = 0.0, set[int]()
     seed = 0
@@ -161,5 +160,5 @@ def test_twenty_questions_bound() -> None:
         return min(n - 1 + fewest(n - 1), n + min(splits))
 
     assert [fewest(n) for n in (1, 2, 3, 4, 5, 6)] == [0, 1, 3, 6, 9, 12]
-    assert asking.return_bound() == pytest.approx(-fewest(158) / 158)
-    assert asking.expert_worth().mean_return < asking.return_bound()
+    assert twenty_questions.return_bound() == pytest.approx(-fewest(158) / 158)
+    assert twenty_questions.expert_worth().mean_return < twenty_questions.return_bound()

@@ -25,7 +25,7 @@ from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.generation.contract import GenerationRequest
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.tiny import TinySize, make_tiny
-from forethought.prompts.answers import parse_answer
+from forethought.prompts.responses import parse_response
 from forethought.types import Message
 from tests.entry_points import EXAMPLES, declare
 
@@ -91,7 +91,7 @@ def test_an_answer_is_one_action_with_its_log_prob(temperature: float) -> None:
     (result,) = policy.advance()
     assert policy.advance() == []
     (index,), completion = result.completion.token_ids, result.completion
-    parsed = parse_answer(completion, SHAPE.actions)
+    parsed = parse_response(completion, SHAPE.actions)
     assert parsed.is_valid
     assert parsed.action == SHAPE.actions[index]
     assert (len(parsed.thought_span), len(parsed.action_span)) == (0, 1)

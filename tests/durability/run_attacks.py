@@ -23,8 +23,7 @@ from forethought.environments import make_environment
 from forethought.environments.vector import InProcessRunner, Runner, SubprocessRunner
 from forethought.errors import CheckpointError, ForethoughtError, StorageError
 from forethought.evaluation.results import Evaluation
-from forethought.prompts.choice import make_prompter
-from forethought.prompts.plain import PlainPrompter
+from forethought.prompts.prompters import PlainPrompter, make_prompter
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split
@@ -117,7 +116,7 @@ def _played(runner: Runner, on_step: Callable[[], object]) -> list[Trajectory]:
         environment_id="NumberLine",
         runner=runner,
         policy=Dice({action: 1 / len(actions) for action in actions}),
-        prompter=make_prompter(make_environment("NumberLine"), answer_format="action_only"),
+        prompter=make_prompter(make_environment("NumberLine"), response_format="action_only"),
         settings=AnswerSettings(8, 1.0, "penalize"),
         split=Split.TRAINING,
         run_seed=0,

@@ -27,7 +27,7 @@ SFT_PHASES = [
 ]
 PPO_PHASES = [
     ("forethought.training.start:load_pretrained", 1, START_OVER),
-    ("forethought.prompts.history:parse_answer", 40, GO_ON),  # in the third iteration
+    ("forethought.prompts.history:parse_response", 40, GO_ON),  # in the third iteration
     ("forethought.algorithms.ppo.train:recompute_logprobs", 1, GO_ON),
     ("forethought.algorithms.ppo.updates:policy_loss", 9, GO_ON),
     ("accelerate:Accelerator.backward", 5, GO_ON),
@@ -99,7 +99,7 @@ def test_with_worker_processes(ppo: str, tmp_path: Path, moment: str) -> None:
     ("place", "call"),
     [
         pytest.param("forethought.generation.huggingface:load_pretrained", 1, id="loading"),
-        pytest.param("forethought.prompts.history:parse_answer", 9, id="playing"),
+        pytest.param("forethought.prompts.history:parse_response", 9, id="playing"),
         pytest.param("forethought.evaluation.evaluate:row_of", 1, id="counting"),
         pytest.param("forethought.agents.evaluating:write_shard", 1, id="writing"),
     ],

@@ -8,7 +8,7 @@ import numpy as np
 
 from forethought.configs.parts import ComputeConfig, EnvironmentConfig, RolloutConfig
 from forethought.environments.contract import Environment, ExpertAction
-from forethought.prompts.answers import write_answer
+from forethought.prompts.responses import write_response
 from forethought.runs.metrics import read_metrics
 from forethought.types import Observation
 
@@ -31,7 +31,7 @@ def half_right(environment: Environment, observation: Observation) -> str:
         letter = DICE.choice(environment.actions)
         fields = [(name, re.sub(rf"\b{advice.action}\b", letter, v)) for name, v in advice.fields]
         advice = ExpertAction(letter, tuple(fields))
-    return write_answer(advice, "thoughts")
+    return write_response(advice, "thoughts")
 
 
 def success_in_training(run: Path) -> tuple[float, float]:

@@ -92,7 +92,7 @@ def _play(
                 world,
                 settings,
                 checkpoint=source.checkpoint,
-                answer_format=prompt.format,
+                response_format=prompt.format,
                 scripted=scripted,
                 workers=environment.workers,
                 on_episode=bar.update,

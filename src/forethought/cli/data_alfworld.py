@@ -59,12 +59,12 @@ def generate_alfworld(settings: GenerateALFWorld) -> None:
         raise MissingDependencyError(
             'ALFWorld games need alfworld — run: pip install "forethought[alfworld]"'
         )
-    from forethought.environments.alfworld.dataset import (
+    from forethought.environments.alfworld.generator import (
         default_workers,
         present_games,
         write_games,
     )
-    from forethought.environments.alfworld.tasks import SPLITS
+    from forethought.environments.alfworld.package import SPLITS
 
     root, started = Path(settings.output), perf_counter()
     workers = default_workers() if settings.workers is None else settings.workers

@@ -9,9 +9,9 @@ from typing import Literal
 
 from forethought.errors import ConfigError
 
-AnswerFormat = Literal["thoughts", "action_only"]
+ResponseFormat = Literal["thoughts", "action_only"]
 """With the fields that come before the action, or the action alone."""
-AnswerForm = Literal["strict", "last_field", "text_search"]
+ResponseForm = Literal["strict", "last_field", "text_search"]
 """Where an answer's action is looked for, and what may follow it."""
 History = Literal["none", "window", "summary"]
 """What a prompt tells of the steps before."""
@@ -102,10 +102,10 @@ class EnvironmentConfig:
 class PromptConfig:
     """What the agent is told, and in which form it answers."""
 
-    format: AnswerFormat = "thoughts"
+    format: ResponseFormat = "thoughts"
     """Thoughts before the action, or the action alone."""
 
-    answer_form: AnswerForm = "strict"
+    answer_form: ResponseForm = "strict"
     """Which answers are valid. strict: the answer ends at its first `"action": "…"`, after which
     only a closing brace, white space and a closing code fence may come; what follows a good
     action is rewarded with it, and would be learned. last_field: the last such field counts,

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple, cast
 from forethought.chat.messages import ProtocolError, read_messages
 from forethought.data.validation import first_problem
 from forethought.errors import StorageError
-from forethought.prompts.answers import parse_answer
+from forethought.prompts.responses import parse_response
 from forethought.targets.reward_map import RewardMap
 from forethought.types import (
     Completion,
@@ -176,7 +176,7 @@ def _action_in(completion: Completion, how: ChatFormat) -> ParsedAction:
     if how.answers == "text":
         return _all_of(completion.text)
     form = "last_field" if how.answers == "json_last" else "strict"
-    return parse_answer(completion, None, form=form)
+    return parse_response(completion, None, form=form)
 
 
 def _all_of(text: str) -> ParsedAction:

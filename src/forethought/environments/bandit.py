@@ -5,10 +5,17 @@ import json
 import numpy as np
 
 from forethought.environments.contract import Ceiling, ExpertAction, Transition
-from forethought.environments.episode import Episode
-from forethought.environments.experts import EXPERTS, ExpertName, random_choice
-from forethought.environments.options import is_whole_number, require_option
-from forethought.environments.responses import concluded, last_match, read_field
+from forethought.environments.parts import (
+    EXPERTS,
+    Episode,
+    ExpertName,
+    concluded,
+    is_whole_number,
+    last_match,
+    random_choice,
+    read_field,
+    require_option,
+)
 from forethought.types import Claim, Metric, Observation, ThoughtFacts
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -1,6 +1,6 @@
 """The worlds that Forethought ships."""
 
-from forethought.environments.options import Option
+from forethought.environments.parts import Option
 from forethought.environments.registry import EnvironmentSpec
 
 RULES = Option(
@@ -41,7 +41,7 @@ NUMBER_LINE = EnvironmentSpec(
 
 EZ_POINTS = EnvironmentSpec(
     id="forethought/EZPoints-v0",
-    entry_point="forethought.environments.cards.ez_points:EZPoints",
+    entry_point="forethought.environments.cards.formula_game:ez_points",
     summary="Type a formula over two cards that equals 12.",
     observation="image and text",
     actions="1 to 10 + * =",
@@ -53,7 +53,7 @@ EZ_POINTS = EnvironmentSpec(
 
 POINTS24 = EnvironmentSpec(
     id="forethought/Points24-v0",
-    entry_point="forethought.environments.cards.points24:Points24",
+    entry_point="forethought.environments.cards.formula_game:points24",
     summary="Type a formula over four cards that equals 24.",
     observation="image and text",
     actions="1 to 10 (13 without faces_as_ten) + - * / ( ) =",
@@ -177,7 +177,7 @@ TWENTY_QUESTIONS = EnvironmentSpec(
 
 ALFWORLD = EnvironmentSpec(
     id="forethought/ALFWorld-v0",
-    entry_point="forethought.environments.alfworld.world:ALFWorld",
+    entry_point="forethought.environments.alfworld.alfworld:ALFWorld",
     summary="Bring, clean, heat, cool or look at household things, in rooms seen bit by bit.",
     observation="text, a schematic picture, or both; the admissible commands are listed",
     actions="a command, such as: go to desk 1; take mug 1 from desk 1; heat mug 1 with microwave 1",

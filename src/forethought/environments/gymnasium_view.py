@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium import spaces
 
 from forethought.environments.contract import Environment, WithRender
-from forethought.environments.options import require_option
+from forethought.environments.parts import require_option
 from forethought.environments.registry import make_environment
 from forethought.types import Image, Observation
 

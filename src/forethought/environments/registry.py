@@ -16,7 +16,7 @@ from typing import Any, cast
 import gymnasium
 
 from forethought.environments.contract import Environment
-from forethought.environments.options import Option
+from forethought.environments.parts import Option
 from forethought.errors import ConfigError, MissingDependencyError, UnknownNameError
 
 NAMESPACE = "forethought/"

@@ -5,10 +5,14 @@ they are ready, so a caller keeps every instance busy however uneven their steps
 A crashed or hung environment is an answer too (`Failed`), never a reward of zero.
 """
 
+import pickle
+import time
 import weakref
 from contextlib import suppress
+from functools import partial
+from multiprocessing.connection import Connection, wait
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 from forethought.environments.guard import TIMEOUT_S, Guard, SilenceError
 from forethought.environments.slots import (
@@ -23,7 +27,8 @@ from forethought.environments.slots import (
     Reset,
     SlotHost,
 )
-from forethought.environments.subprocess_runner import SubprocessRunner
+from forethought.environments.worker import CannotStart, Ready, Worker, dismiss
+from forethought.types import EnvironmentFailure
 
 __all__ = [
     "Act",
@@ -146,3 +151,189 @@ class InProcessRunner:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+class SubprocessRunner:
+    """Spreads the slots over worker processes, and survives the loss of any of them.
+
+    A worker executes its commands in order. If it dies, or is silent for longer than
+    the command may take, it is killed and replaced; the command that it was executing
+    is answered `Failed`. Its other slots are restored from their seeds and actions,
+    unseen by the caller: at once where a command was waiting, else with their next
+    action. Nothing is left behind when the runner is closed, the interpreter exits, or
+    the parent is killed.
+    """
+
+    def __init__(
+        self,
+        factory: Factory,
+        slots: int,
+        *,
+        workers: int,
+        timeout_s: float = 60.0,
+        start_timeout_s: float = 300.0,
+        with_expert: bool = False,
+    ) -> None:
+        """Starts all workers and waits until they are ready.
+
+        Args:
+            factory: picklable; it is called in the workers.
+            timeout_s: what one reset or one action may take, seconds; a replay may
+                take as much for each of its actions.
+            start_timeout_s: what starting a worker and building its instances may take.
+            with_expert: every reply also holds the expert's action.
+
+        Raises:
+            TypeError: the factory cannot be pickled.
+            ForethoughtError: what the factory raised in the worker.
+            RuntimeError: a worker could not start for another reason.
+        """
+        if workers < 1:
+            raise ValueError(f"a runner needs at least one worker, got {workers}")
+        _require_picklable(factory)
+        self._ledger = Ledger(slots)
+        self._actions: tuple[str, ...] | None = None
+        self._start = partial(
+            Worker,
+            factory,
+            with_expert=with_expert,
+            timeout_s=timeout_s,
+            start_timeout_s=start_timeout_s,
+        )
+        self._workers: list[Worker] = []
+        self._finalizer = weakref.finalize(self, dismiss, self._workers)
+        self._is_starting = True
+        try:
+            count = min(workers, slots)
+            for first in range(count):
+                self._workers.append(self._start(tuple(range(first, slots, count))))
+            while not all(worker.is_ready for worker in self._workers):
+                self._listen(may_wait=True)
+        except BaseException:
+            self.close()
+            raise
+        self._is_starting = False
+
+    @property
+    def slots(self) -> int:
+        return len(self._ledger)
+
+    @property
+    def actions(self) -> tuple[str, ...] | None:
+        return self._actions
+
+    @property
+    def process_ids(self) -> tuple[int | None, ...]:
+        """Of the workers, for those who watch them."""
+        return tuple(worker.process_id for worker in self._workers)
+
+    def send(self, slot: int, command: Command) -> None:
+        if not self._finalizer.alive:
+            raise RuntimeError("the runner is closed")
+        number = slot % len(self._workers)
+        if not self._workers[number].is_alive and not self._workers[number].queue:
+            self._replace(number)  # it ended while nothing was asked of it
+        self._workers[number].send(slot, self._ledger.accept(slot, command))
+
+    def receive(self) -> list[Answer]:
+        self._ledger.require_business()
+        self._listen(may_wait=False)
+        while not self._ledger.has_answers:
+            self._listen(may_wait=True)
+        return self._ledger.collect()
+
+    def close(self) -> None:
+        """Ends all workers; closing twice does nothing."""
+        self._finalizer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _listen(self, *, may_wait: bool) -> None:
+        """Reads what the workers have said, and deals with those that died or hang."""
+        awaited = {
+            worker.connection: number
+            for number, worker in enumerate(self._workers)
+            if self._is_awaited(worker)
+        }
+        if not awaited:
+            return
+        soonest_s = min(self._workers[number].deadline_s for number in awaited.values())
+        patience_s = max(0.0, soonest_s - time.monotonic()) if may_wait else 0.0
+        for connection in wait(list(awaited), patience_s):
+            self._read(awaited[cast("Connection[Any, Any]", connection)])
+        for number in awaited.values():
+            worker = self._workers[number]
+            if self._is_awaited(worker) and worker.deadline_s < time.monotonic():
+                reason = f"no answer within {worker.timeout_s:g} s per action"
+                self._lose(number, EnvironmentFailure.TIMEOUT, reason)
+
+    def _is_awaited(self, worker: Worker) -> bool:
+        return bool(worker.queue) or (self._is_starting and not worker.is_ready)
+
+    def _read(self, number: int) -> None:
+        worker = self._workers[number]
+        try:
+            while worker.connection.poll():
+                match worker.connection.recv():
+                    case Ready(actions):
+                        worker.note_ready()
+                        self._actions = actions
+                    case CannotStart(error, message) if self._is_starting:
+                        raise error or RuntimeError(f"an environment cannot be built:\n{message}")
+                    case CannotStart(_, message):
+                        reason = message.strip().splitlines()[-1]
+                        return self._lose(number, EnvironmentFailure.CRASH, reason)
+                    case Reply() | Failed() as answer:
+                        worker.note_answer(answer.slot)
+                        self._ledger.settle(answer)
+                    case other:
+                        raise RuntimeError(f"a worker said {other!r}")
+        except (EOFError, OSError):
+            self._lose(number, EnvironmentFailure.CRASH, "the worker process ended")
+
+    def _lose(self, number: int, failure: EnvironmentFailure, reason: str) -> None:
+        """Gives up a worker: answers for the command that it was executing, and has the
+        others executed by a fresh one. A worker that could not even start fails them all,
+        and is replaced when next needed."""
+        lost = self._workers[number]
+        exit_code = lost.kill()
+        if self._is_starting:
+            raise RuntimeError(f"a worker could not start (exit code {exit_code}): {reason}")
+        if failure is EnvironmentFailure.CRASH:
+            reason += f" (exit code {exit_code})"
+        waiting = list(lost.queue)
+        lost.queue.clear()
+        failed = waiting[:1] if lost.is_ready else waiting
+        for slot in failed:
+            self._ledger.settle(Failed(slot, failure, reason))
+        self._ledger.mark_stale(lost.slots)
+        if lost.is_ready:
+            fresh = self._replace(number)
+            for slot in waiting[1:]:
+                fresh.send(slot, self._ledger.order(slot))
+
+    def _replace(self, number: int) -> Worker:
+        lost = self._workers[number]
+        lost.kill()
+        self._ledger.mark_stale(lost.slots)
+        self._workers[number] = self._start(lost.slots)
+        return self._workers[number]
+
+
+def _require_picklable(factory: Factory) -> None:
+    try:
+        pickle.dumps(factory)
+    except Exception as error:
+        raise TypeError(
+            "worker processes need a factory that can be pickled, such as functools.partial("
+            f'make_environment, "NumberLine"), got {factory!r}: {error}'
+        ) from error

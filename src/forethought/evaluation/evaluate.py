@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from forethought.configs.parts import AnswerFormat, require
+from forethought.configs.parts import ResponseFormat, require
 from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange
 from forethought.evaluation.scripted_rows import ScriptedRows, row_of
 from forethought.generation.contract import Policy
@@ -58,7 +58,7 @@ def evaluate(
     settings: EvaluationSettings,
     *,
     checkpoint: str | None,
-    answer_format: AnswerFormat = "thoughts",
+    response_format: ResponseFormat = "thoughts",
     scripted: ScriptedRows | None = None,
     workers: int = 0,
     on_episode: Callable[[], object] | None = None,
@@ -84,7 +84,7 @@ def evaluate(
         holds_actions=settings.constrain_actions,
         policy=row_of("policy", trajectories),
         random=scripted.random(world, settings.episodes, seed=settings.seed),
-        expert=scripted.expert(world, settings.episodes, answer_format),
+        expert=scripted.expert(world, settings.episodes, response_format),
         ceiling=EvaluationRow("ceiling", success_rate=world.ceiling_rate),
     )
     return Evaluated(evaluation, trajectories)

@@ -12,13 +12,12 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from forethought.configs.parts import require
-from forethought.environments.contract import Environment, expert_of
+from forethought.environments.contract import Environment, Past, expert_of
 from forethought.environments.slots import facts_in
-from forethought.environments.wording import Past
 from forethought.errors import ConfigError
 from forethought.evaluation.statistics import Rate
-from forethought.prompts.answers import ACTION_FIELD, END_OF_THINKING, write_answer
-from forethought.prompts.history import behind, with_history
+from forethought.prompts.history import past_step, with_history
+from forethought.prompts.responses import ACTION_FIELD, END_OF_THINKING, write_response
 from forethought.rollouts.scripted import actions_to_try
 from forethought.rollouts.task import Task
 from forethought.types import Prompt, Step, Trajectory
@@ -169,7 +168,7 @@ def opening_of(response: str) -> str | None:
     """A response up to the value of its first action, a thinking block passed over; None where
     it has none.
 
-    The field is written as `write_answer` writes it, whatever blanks the response had.
+    The field is written as `write_response` writes it, whatever blanks the response had.
     """
     found = ACTION_FIELD.search(response, max(response.rfind(END_OF_THINKING), 0))
     return f'{response[: found.start()]}"action": "' if found else None
@@ -287,13 +286,13 @@ def _in_episode(
             yield _situation(step, environment, actions)
         environment.step(step.action.action)
         choices = observation.admissible_actions or environment.actions
-        past.append(behind(observation, step.action.action, choices))
+        past.append(past_step(observation, step.action.action, choices))
         observation = environment.observation()
 
 
 def _situation(step: Step, environment: Environment, actions: tuple[str, ...]) -> Situation:
     expert_action = expert_of(environment).expert()
-    expert_response = write_answer(expert_action, "thoughts")
+    expert_response = write_response(expert_action, "thoughts")
     return Situation(
         step=step,
         actions=actions,

@@ -12,7 +12,7 @@ from forethought.models.batching import Example, build_batch, plan_rows
 from forethought.types import Prompt
 
 CLOSING = '"\n}'
-"""What follows the action's value, as `write_answer` has it."""
+"""What follows the action's value, as `write_response` has it."""
 
 
 class ActionScorer:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from forethought.configs.parts import AnswerFormat
+from forethought.configs.parts import ResponseFormat
 from forethought.evaluation.results import EvaluationRow, summarize
 from forethought.evaluation.thought_rates import ThoughtRates
 from forethought.rollouts.scripted import Answer, expert_answer, play, random_answer
@@ -34,11 +34,11 @@ class ScriptedRows:
         """
         return self._row("random", world, episodes, seed, random_answer(seed))
 
-    def expert(self, world: Task, episodes: int, answer_format: AnswerFormat) -> EvaluationRow:
+    def expert(self, world: Task, episodes: int, response_format: ResponseFormat) -> EvaluationRow:
         """The environment's own expert; a row without numbers where it has none."""
         if not world.has_expert:
             return EvaluationRow("expert")
-        return self._row("expert", world, episodes, answer_format, expert_answer(answer_format))
+        return self._row("expert", world, episodes, response_format, expert_answer(response_format))
 
     def _row(
         self, name: str, world: Task, episodes: int, manner: object, answer: Answer

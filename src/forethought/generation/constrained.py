@@ -17,7 +17,7 @@ _KEY = b'"action"'
 _BEFORE_VALUE = re.compile(rb'\s*(?P<colon>:\s*(?P<value>".*)?)?', re.DOTALL)
 """What may come between the key and its value, and the value from its opening mark on."""
 _END = re.compile(rb"\s*+\}?\s*+")
-"""What may come after the value (`prompts/answers.py` reads it so)."""
+"""What may come after the value (`prompts/responses.py` reads it so)."""
 
 
 class _Name:

@@ -1,1 +1,1 @@
-"""What is the agent told, and what did it answer?"""
+"""What is the agent asked, and what did it respond?"""

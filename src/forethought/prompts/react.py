@@ -1,9 +1,9 @@
-"""Reasoning and acting in turn, for models that were never trained on our answers.
+"""ReAct prompts: reasoning and acting in turn, for models that were not trained on our form.
 
 Yao et al. 2023, "ReAct: Synergizing Reasoning and Acting in Language Models": the model is
-shown episodes in which a thought in free words comes before each action, and goes on so.
-What is ours: the action is written as `{"action": "…"}`, which is read like any answer; and
-the steps before are told as the world's own prompt, or `prompt.history`, tells them, which is
+shown episodes in which a thought in free words comes before each action, and continues so.
+What is ours: the action is written as `{"action": "…"}`, which is parsed like any response; and
+the steps before come as in the environment's own prompt, or as `prompt.history` says, which is
 without the thoughts of the present episode.
 """
 
@@ -11,8 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from forethought.environments.contract import ExpertAction
-from forethought.environments.wording import Prompter
+from forethought.environments.contract import ExpertAction, Prompter
 from forethought.types import Message, Observation
 
 INSTRUCTIONS = (
@@ -26,27 +25,28 @@ INSTRUCTIONS = (
 
 @dataclass(frozen=True)
 class ReActPrompter:
-    """Instructions, episodes to follow, and then what the world's own prompter says."""
+    """Instructions, example episodes, and then the messages of the environment's own prompter."""
 
     wording: Prompter
-    """The world's, asking for the action alone."""
+    """The environment's prompter, asking for the action alone."""
     examples: tuple[Message, ...] = ()
-    """Conversations of whole episodes, each answer in the form that is asked for."""
+    """Conversations of whole episodes, each response in the form that is asked for."""
 
     def messages(self, observation: Observation) -> tuple[Message, ...]:
-        told = self.wording.messages(observation)
-        return (Message("system", INSTRUCTIONS), *self.examples, *told)
+        """A system message, the examples, and the environment's messages."""
+        own = self.wording.messages(observation)
+        return (Message("system", INSTRUCTIONS), *self.examples, *own)
 
 
 def write_thought_and_action(expert_action: ExpertAction) -> str:
-    """An expert's action in the form that is asked for."""
+    """An expert's action as "Thought: …" and "Action: …", on two lines."""
     thoughts = " ".join(_in_words(name, value) for name, value in expert_action.fields)
     action = f'Action: {{"action": {json.dumps(expert_action.action)}}}'
     return f"Thought: {thoughts}\n{action}" if thoughts else action
 
 
 def follow_on(before: Sequence[Message], now: Sequence[Message]) -> tuple[Message, ...]:
-    """What of a prompt has not been said, where it repeats the one before it and the answer
+    """The part of a prompt that is new, where it repeats the one before it and the response
     to that; all of it where it does not.
 
     Args:
@@ -62,7 +62,7 @@ def follow_on(before: Sequence[Message], now: Sequence[Message]) -> tuple[Messag
 
 
 def _in_words(name: str, value: str) -> str:
-    """A field of an expert's answer; thoughts stand for themselves."""
+    """A field of an expert's response; thoughts come without their name."""
     if name != "thoughts":
         return f"{name}: {value}."
     try:

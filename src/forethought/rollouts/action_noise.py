@@ -6,9 +6,9 @@ Who imitates flawless episodes never sees what follows a mistake, and is lost af
 
 import numpy as np
 
-from forethought.configs.parts import AnswerFormat
+from forethought.configs.parts import ResponseFormat
 from forethought.environments.contract import Environment, ExpertAction
-from forethought.prompts.answers import write_answer
+from forethought.prompts.responses import write_response
 from forethought.rollouts.scripted import actions_to_try, expert_answer
 from forethought.types import Observation
 
@@ -20,9 +20,9 @@ class SlippingExpert:
     not possible any more.
     """
 
-    def __init__(self, share: float, answer_format: AnswerFormat, *, seed: int) -> None:
+    def __init__(self, share: float, response_format: ResponseFormat, *, seed: int) -> None:
         self._share = share
-        self._expert = expert_answer(answer_format)
+        self._expert = expert_answer(response_format)
         self._randomness = np.random.Generator(np.random.Philox(key=seed))
         self._offered: dict[str, None] = {}
         self._slips: list[bool] = []
@@ -43,4 +43,4 @@ class SlippingExpert:
     def _slip(self) -> str:
         offered = tuple(self._offered)
         action = offered[int(self._randomness.integers(len(offered)))]
-        return write_answer(ExpertAction(action, ()), "action_only")
+        return write_response(ExpertAction(action, ()), "action_only")

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from forethought.environments.contract import Transition
+from forethought.environments.contract import Prompter, Transition
 from forethought.environments.vector import Act, Failed, Replay, Reply, Reset, Runner
-from forethought.environments.wording import Prompter
 from forethought.errors import EnvironmentUnusableError, PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult, Policy
-from forethought.prompts.history import behind, with_history
+from forethought.prompts.history import past_step, with_history
 from forethought.rollouts.records import given_up, played, taken_step
 from forethought.rollouts.seeding import Split, answer_seed, draw_action, episode_seed
 from forethought.rollouts.slot import (
@@ -210,7 +209,7 @@ class Collector:
         assert slot.observation is not None
         choices = slot.observation.admissible_actions or self._runner.actions
         slot.actions.append(action)
-        slot.past.append(behind(slot.observation, action, choices))
+        slot.past.append(past_step(slot.observation, action, choices))
 
     def _ask(self, slot: Slot) -> None:
         assert slot.observation is not None

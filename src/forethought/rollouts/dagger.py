@@ -7,12 +7,11 @@ Whoever is told the right answer to these learns to get out of them (DAgger: Ros
 from collections.abc import Iterator
 from dataclasses import replace
 
-from forethought.environments.contract import Environment
+from forethought.environments.contract import Environment, Past, Prompter
 from forethought.environments.slots import facts_in
-from forethought.environments.wording import Past, Prompter
 from forethought.errors import ConfigError
-from forethought.prompts.history import behind, with_history
-from forethought.prompts.strict_format import asks_for_thoughts, strict_format
+from forethought.prompts.history import past_step, with_history
+from forethought.prompts.responses import asks_for_thoughts, strict_format
 from forethought.rollouts.scripted import Answer, written
 from forethought.types import Step, Trajectory
 
@@ -63,5 +62,5 @@ def corrected(
                 strict_format=strict_format(completion.text, fields),
             )
         environment.step(step.action.action)
-        past.append(behind(observation, step.action.action, choices))
+        past.append(past_step(observation, step.action.action, choices))
         observation = environment.observation()

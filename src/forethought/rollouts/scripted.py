@@ -6,26 +6,26 @@ from time import perf_counter
 
 import numpy as np
 
-from forethought.configs.parts import AnswerFormat
+from forethought.configs.parts import ResponseFormat
 from forethought.environments.check_values import (
     check_observation,
     check_outcome,
     checked_transition,
 )
 from forethought.environments.contract import (
-    DataPlayer,
+    DataPolicy,
     Environment,
     ExpertAction,
+    Past,
+    Prompter,
     WithDataPolicy,
     expert_of,
 )
 from forethought.environments.guard import TIMEOUT_S, Guard
 from forethought.environments.slots import Factory, Failed, facts_in, failed
-from forethought.environments.wording import Past, Prompter
 from forethought.errors import EnvironmentUnusableError
-from forethought.prompts.answers import write_answer
-from forethought.prompts.history import HistoryPrompter, behind, with_history
-from forethought.prompts.strict_format import asks_for_thoughts, strict_format
+from forethought.prompts.history import HistoryPrompter, past_step, with_history
+from forethought.prompts.responses import asks_for_thoughts, strict_format, write_response
 from forethought.rollouts.collector import MAX_FAILURES
 from forethought.types import (
     Completion,
@@ -43,10 +43,10 @@ Answer = Callable[[Environment, Observation], str]
 """The text that a scripted agent gives as its completion."""
 
 
-def expert_answer(answer_format: AnswerFormat) -> Answer:
+def expert_answer(response_format: ResponseFormat) -> Answer:
     """Answers as the world's expert would, thoughts included unless left out."""
-    return lambda environment, observation: write_answer(
-        expert_of(environment).expert(), answer_format
+    return lambda environment, observation: write_response(
+        expert_of(environment).expert(), response_format
     )
 
 
@@ -70,7 +70,7 @@ def random_answer(seed: int) -> Answer:
     def answer(environment: Environment, observation: Observation) -> str:
         choices = actions_to_try(environment, observation)
         action = choices[int(randomness.integers(len(choices)))]
-        return write_answer(ExpertAction(action, ()), "action_only")
+        return write_response(ExpertAction(action, ()), "action_only")
 
     return answer
 
@@ -78,12 +78,12 @@ def random_answer(seed: int) -> Answer:
 class DataAnswer:
     """Answers as the world's data policy does, with draws of their own for every episode."""
 
-    def __init__(self, skill: float, answer_format: AnswerFormat) -> None:
+    def __init__(self, skill: float, response_format: ResponseFormat) -> None:
         self._skill = skill
-        self._format: AnswerFormat = answer_format
+        self._format: ResponseFormat = response_format
         self._seed = 0
         self._environment: Environment | None = None
-        self._player: DataPlayer | None = None
+        self._player: DataPolicy | None = None
 
     def begin(self, seed: int) -> None:
         """The next answer is the first of an episode, whose draws are those of the seed."""
@@ -100,7 +100,7 @@ class DataAnswer:
             randomness = np.random.Generator(np.random.Philox(key=self._seed))
             self._player = environment.data_policy(self._skill, randomness)
             self._environment = environment
-        return write_answer(self._player(), self._format)
+        return write_response(self._player(), self._format)
 
 
 def play(
@@ -242,7 +242,7 @@ def _episode(
         step = _step(environment, host, prompter, observation, past, said[len(steps)])
         steps.append(step)
         choices = observation.admissible_actions or environment.actions
-        past.append(behind(observation, step.action.action, choices))
+        past.append(past_step(observation, step.action.action, choices))
         with host.executing():
             observation = environment.observation()
             check_observation(observation)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from forethought.environments.contract import Past
 from forethought.environments.slots import Act, Reply
-from forethought.environments.wording import Past
 from forethought.generation.contract import GenerationResult
-from forethought.prompts.strict_format import asks_for_thoughts, strict_format
+from forethought.prompts.responses import asks_for_thoughts, strict_format
 from forethought.types import Observation, ParsedAction, Prompt, Step, Trajectory
 
 

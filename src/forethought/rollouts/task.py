@@ -6,10 +6,12 @@ from functools import partial
 
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments import find_environment, make_environment
+from forethought.environments.check import prove
 from forethought.environments.check_values import EnvironmentCheckError, check_observation
 from forethought.environments.contract import (
     Ceiling,
     Environment,
+    Prompter,
     WithActionResolution,
     WithExpert,
     WithHeldOutEpisodes,
@@ -17,15 +19,12 @@ from forethought.environments.contract import (
     ceiling_of,
 )
 from forethought.environments.guard import TIMEOUT_S, one_look
-from forethought.environments.gym.proof import prove
 from forethought.environments.registry import GYMNASIUM_PREFIX
 from forethought.environments.reward import find_reward, with_reward
 from forethought.environments.vector import InProcessRunner, Runner, SubprocessRunner
-from forethought.environments.wording import Prompter
 from forethought.errors import ConfigError, EnvironmentUnusableError
-from forethought.prompts.choice import find_summary, make_prompter
 from forethought.prompts.history import HistoryPrompter
-from forethought.prompts.wanted import WantedPrompter
+from forethought.prompts.prompters import ReturnBinPrompter, find_summary, make_prompter
 from forethought.types import Observation
 
 
@@ -120,16 +119,16 @@ def open_task(
     with one_look(name):
         sample = factory()
     try:
-        wording = make_prompter(sample, answer_format=prompt.format, wording=prompt.wording)
+        wording = make_prompter(sample, response_format=prompt.format, wording=prompt.wording)
         if prompt.return_bins:
             level = prompt.return_bin or prompt.return_bins
-            wording = WantedPrompter(wording, level, prompt.return_bins)
+            wording = ReturnBinPrompter(wording, level, prompt.return_bins)
         prompter = HistoryPrompter(
             wording,
             history=prompt.history,
             steps=prompt.history_steps,
-            tells_invalid=prompt.invalid_action_feedback,
-            memory=find_summary(name, sample) if prompt.history == "summary" else None,
+            invalid_action_feedback=prompt.invalid_action_feedback,
+            summarize=find_summary(name, sample) if prompt.history == "summary" else None,
             answer_form=prompt.answer_form,
             resolve_action=(
                 sample.resolve_action if isinstance(sample, WithActionResolution) else None

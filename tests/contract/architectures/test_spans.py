@@ -3,7 +3,7 @@
 import pytest
 
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.prompts.answers import parse_answer
+from forethought.prompts.responses import parse_response
 from forethought.types import Completion, FinishReason, ParseFailure
 
 # One of each kind of tokenizer: sentencepiece, byte-level with special tokens, byte-level.
@@ -32,7 +32,7 @@ def test_action_span_starts_with_the_token_of_the_key(policy: HuggingFacePolicy,
     ids = policy.encoder.tokenize_answer(text)
     completion = complete(policy, ids)
     assert completion.text.strip() == text.strip()
-    parsed = parse_answer(completion, ["+", "-"])
+    parsed = parse_response(completion, ["+", "-"])
     assert parsed.action == "+"
     thought, action = parsed.thought_span, parsed.action_span
     assert (thought.start, thought.stop, action.stop) == (0, action.start, len(ids))
@@ -51,7 +51,7 @@ def test_cut_anywhere(policy: HuggingFacePolicy, text: str) -> None:
         assert completion.text == policy.encoder.tokenizer.decode(
             list(ids[:length]), skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
-        parsed = parse_answer(completion, ["+", "-"])
+        parsed = parse_response(completion, ["+", "-"])
         thought, action = parsed.thought_span, parsed.action_span
         assert (thought.start, thought.stop, action.stop) == (0, action.start, length)
         if '"action"' not in completion.text:

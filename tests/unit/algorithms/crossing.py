@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from forethought.environments.contract import Ceiling, ExpertAction, Transition
-from forethought.prompts.answers import write_answer
+from forethought.prompts.responses import write_response
 from forethought.rollouts.scripted import play
 from forethought.rollouts.task import Task
 from forethought.types import Metric, Observation, Trajectory
@@ -75,7 +75,7 @@ class Crossing:
 
 def straight_on(world: Task, seeds: range) -> Iterator[Trajectory]:
     """The data: everyone walks on as they began."""
-    texts = [write_answer(ExpertAction(move, ()), "action_only") for move in ("down", "right")]
+    texts = [write_response(ExpertAction(move, ()), "action_only") for move in ("down", "right")]
 
     def on_right(*_: object) -> str:
         return texts[1]

@@ -7,10 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from forethought.environments.cards.attempts import HIGHEST, misses, work_out
 from forethought.environments.cards.formula import evaluate_tokens
-from forethought.environments.cards.formula_game import MOST_MISSES
-from forethought.environments.cards.points24 import Points24
+from forethought.environments.cards.formula_game import FormulaGame, points24
+from forethought.environments.cards.formula_thoughts import HIGHEST, MOST_MISSES, misses, work_out
 from forethought.environments.cards.solver import Tokens
 from forethought.errors import ConfigError
 
@@ -63,7 +62,7 @@ def test_misses_are_found_where_there_are_any() -> None:
     assert misses((7, 10, 1, 2), (), 24, 0, np.random.default_rng(0)) == []
 
 
-def searched(world: Points24) -> list[list[str]]:
+def searched(world: FormulaGame) -> list[list[str]]:
     """The formulas of a searching expert's thoughts, step by step, each worked out rightly."""
     steps: list[list[str]] = []
     while True:
@@ -84,7 +83,7 @@ def searched(world: Points24) -> list[list[str]]:
 
 
 def test_the_searching_expert_plays_as_the_other_does() -> None:
-    recalls, searches = Points24(image_size=64), Points24(image_size=64, expert="search")
+    recalls, searches = points24(image_size=64), points24(image_size=64, expert="search")
     misses_before = Counter[int]()
     for seed in range(40):
         recalls.reset(seed)
@@ -107,7 +106,7 @@ def test_the_searching_expert_plays_as_the_other_does() -> None:
 
 
 def test_the_same_state_has_the_same_thoughts() -> None:
-    world = Points24(image_size=64, expert="search")
+    world = points24(image_size=64, expert="search")
     world.reset(3)
     first = world.expert()
     assert world.expert() == first
@@ -124,4 +123,4 @@ def test_the_same_state_has_the_same_thoughts() -> None:
 )
 def test_other_experts_are_refused(options: dict[str, str], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint):
-        Points24(image_size=64, **options)  # pyright: ignore[reportArgumentType]
+        points24(image_size=64, **options)  # pyright: ignore[reportArgumentType]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from forethought.environments.cards.blackjack import LIMIT_STEPS, Blackjack
-from forethought.environments.cards.deck import ACE, KING, TEN, Card
+from forethought.environments.cards.drawing import ACE, KING, TEN, Card
 from forethought.errors import ConfigError
 from forethought.types import Image
 

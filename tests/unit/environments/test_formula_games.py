@@ -3,10 +3,9 @@
 import pytest
 
 from forethought.environments import make_environment
-from forethought.environments.cards.deck import Card
-from forethought.environments.cards.ez_points import EZPoints, ez_points_rules, partners
-from forethought.environments.cards.formula_game import FormulaGame
-from forethought.environments.cards.points24 import Points24, points24_rules
+from forethought.environments.cards.drawing import Card
+from forethought.environments.cards.formula_game import FormulaGame, ez_points, points24
+from forethought.environments.cards.formula_rules import RuleSet, partners
 
 GO, LOSE, WIN, ILLEGAL = (
     (0.0, False, False),
@@ -17,15 +16,10 @@ GO, LOSE, WIN, ILLEGAL = (
 CUT, CUT_ILLEGAL = (0.0, False, True), (-1.0, False, True)
 
 
-def dealt(name: str, rules: str, *ranks: int, faces_as_ten: bool = True) -> FormulaGame:
+def dealt(name: str, rules: RuleSet, *ranks: int, faces_as_ten: bool = True) -> FormulaGame:
     """A game with these cards."""
-    all_rules = {
-        "EZPoints": lambda: ez_points_rules(rules),
-        "Points24": lambda: points24_rules(rules, faces_as_ten),
-    }
-    game = FormulaGame(all_rules[name]())
-    cards = tuple(Card(rank, 0) for rank in ranks)
-    game.begin(cards, tuple(card.points if faces_as_ten else card.rank for card in cards))
+    game = ez_points(rules) if name == "EZPoints" else points24(rules, faces_as_ten=faces_as_ten)
+    game.begin(tuple(Card(rank, 0) for rank in ranks))
     return game
 
 
@@ -100,7 +94,7 @@ def test_ez_points_by_the_reference(
         pytest.param("paper", (2, 2, 10, 10), "2 / ( 2 - 2 ) =", False, id="division by zero"),
     ],
 )
-def test_points24_pays(rules: str, ranks: tuple[int, ...], typed: str, wins: bool) -> None:
+def test_points24_pays(rules: RuleSet, ranks: tuple[int, ...], typed: str, wins: bool) -> None:
     game = dealt("Points24", rules, *ranks)
     assert play(game, typed)[-1] == (WIN if wins else LOSE)
 
@@ -112,7 +106,7 @@ def test_points24_with_faces_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(("rules", "steps"), [("paper", 20), ("reference", 22)])
-def test_points24_is_truncated(rules: str, steps: int) -> None:
+def test_points24_is_truncated(rules: RuleSet, steps: int) -> None:
     game = dealt("Points24", rules, 1, 2, 3, 4)
     transitions = [game.step("(") for _ in range(steps)]
     assert transitions[:-1] == [GO] * (steps - 1)
@@ -165,7 +159,7 @@ def test_the_expert_says_what_it_sees() -> None:
     ],
 )
 def test_the_expert_gives_up_at_once_where_nothing_helps(
-    name: str, rules: str, ranks: tuple[int, ...], typed: str
+    name: str, rules: RuleSet, ranks: tuple[int, ...], typed: str
 ) -> None:
     game = dealt(name, rules, *ranks)
     play(game, typed)
@@ -179,7 +173,7 @@ def test_the_expert_gives_up_at_once_where_nothing_helps(
 
 @pytest.mark.parametrize("name", ["EZPoints", "Points24"])
 @pytest.mark.parametrize("rules", ["paper", "reference"])
-def test_the_expert_wins_whenever_it_says_so(name: str, rules: str) -> None:
+def test_the_expert_wins_whenever_it_says_so(name: str, rules: RuleSet) -> None:
     world = make_environment(name, rules=rules, image_size=48)
     for seed in range(40):
         world.reset(seed)
@@ -193,14 +187,14 @@ def test_ez_points_deals() -> None:
     assert {points: partners(points) for points in (2, 3, 4, 5, 6, 7, 10)} == {
         2: (10, 6), 3: (9, 4), 4: (8, 3), 5: (7,), 6: (6, 2), 7: (5,), 10: (2,)
     }  # fmt: skip
-    world = EZPoints(image_size=48)
+    world = ez_points(image_size=48)
     pairs = [world.reset(seed).state_key.split(" |")[0] for seed in range(500)]
     ranks = {card[:-1] for pair in pairs for card in pair.split()}
     assert ranks == {"2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K"}
 
 
 def test_points24_deals_every_rank_equally() -> None:
-    world = Points24(image_size=48)
+    world = points24(image_size=48)
     keys = " ".join(world.reset(seed).state_key.split(" |")[0] for seed in range(800))
     counts = {
         rank: sum(card[:-1] == rank for card in keys.split()) for rank in ("A", "2", "10", "J", "K")

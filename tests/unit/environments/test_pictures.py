@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 
 from forethought.environments import make_environment
-from forethought.environments.cards.blackjack_picture import blackjack_picture
-from forethought.environments.cards.deck import RANK_NAMES, Card
-from forethought.environments.cards.font import RANK, RANK_HEIGHT, RANK_WIDTH, TEXT
-from forethought.environments.cards.formula_picture import formula_picture
-from forethought.environments.cards.number_line_picture import number_line_picture
-from forethought.environments.cards.tiles import card_tile, card_width
+from forethought.environments.cards.drawing import (
+    RANK,
+    RANK_HEIGHT,
+    RANK_NAMES,
+    RANK_WIDTH,
+    TEXT,
+    Card,
+    card_tile,
+    card_width,
+)
+from forethought.environments.cards.images import blackjack_image, formula_image, number_line_image
 from forethought.environments.gymnasium_view import GymnasiumView
 from forethought.types import Image
 
@@ -29,14 +34,14 @@ def count_different_pixels(a: Image, b: Image) -> int:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_every_state_of_the_number_line_has_its_picture(size: int) -> None:
-    pictures = [number_line_picture(size, t, c, 5) for t in range(6) for c in range(6)]
+    pictures = [number_line_image(size, t, c, 5) for t in range(6) for c in range(6)]
     assert all_different(pictures)
     assert all(picture.shape == (size, size, 3) for picture in pictures)
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_two_digits_fit(size: int) -> None:
-    assert all_different([number_line_picture(size, t, 88, 99) for t in range(100)])
+    assert all_different([number_line_image(size, t, 88, 99) for t in range(100)])
 
 
 def test_pictures_are_shared_and_cannot_be_written() -> None:
@@ -80,14 +85,14 @@ def test_suits_differ_where_there_is_room(size: int) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_a_growing_formula_always_shows(size: int) -> None:
     tokens = (*"(8-1)*5+(-(", "13", *"/((()+*=")
-    pictures = [formula_picture(size, HAND, tokens[:n], 3) for n in range(len(tokens) + 1)]
+    pictures = [formula_image(size, HAND, tokens[:n], 3) for n in range(len(tokens) + 1)]
     assert all_different(pictures)
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_the_formula_never_covers_the_cards(size: int) -> None:
-    empty = formula_picture(size, HAND, (), 3)
-    full = formula_picture(size, HAND, ("+",) * 21, 3)
+    empty = formula_image(size, HAND, (), 3)
+    full = formula_image(size, HAND, ("+",) * 21, 3)
     changed = (empty != full).any(axis=(1, 2))
     assert changed[: size // 3].sum() == 0
     assert changed.any()
@@ -98,16 +103,16 @@ def test_the_formula_never_covers_the_cards(size: int) -> None:
 def test_every_further_card_changes_the_picture(size: int, cards: int) -> None:
     dealer = (Card(10, 0), Card(6, 1))
     hand = tuple(Card(1, index % 4) for index in range(cards))
-    picture = blackjack_picture(size, dealer, hand, True)
+    picture = blackjack_image(size, dealer, hand, True)
     assert picture.shape == (size, size, 3)
-    more = blackjack_picture(size, dealer, (*hand, Card(9, 0)), True)
+    more = blackjack_image(size, dealer, (*hand, Card(9, 0)), True)
     assert count_different_pixels(picture, more) > size // 4
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_face_down_card_hides_its_rank(size: int) -> None:
-    hidden = [blackjack_picture(size, (Card(10, 0), Card(r, 1)), HAND, True) for r in (2, 9)]
-    shown = [blackjack_picture(size, (Card(10, 0), Card(r, 1)), HAND, False) for r in (2, 9)]
+    hidden = [blackjack_image(size, (Card(10, 0), Card(r, 1)), HAND, True) for r in (2, 9)]
+    shown = [blackjack_image(size, (Card(10, 0), Card(r, 1)), HAND, False) for r in (2, 9)]
     assert np.array_equal(hidden[0], hidden[1])
     assert not np.array_equal(shown[0], shown[1])
     assert not np.array_equal(hidden[0], shown[0])

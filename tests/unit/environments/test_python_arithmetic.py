@@ -10,8 +10,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from forethought.environments.cards.python_arithmetic import MAX_BITS, evaluate_like_python
-from forethought.environments.cards.python_solver import python_solution, python_values
+from forethought.environments.cards.python_arithmetic import (
+    MAX_BITS,
+    evaluate_like_python,
+    python_solution,
+    python_values,
+)
 
 OPERATIONS: dict[type[ast.AST], Any] = {
     ast.Add: operator.add,

@@ -3,15 +3,6 @@
 import numpy as np
 import pytest
 
-from forethought.environments.sokoban.image import (
-    BOX,
-    FLOOR,
-    PLACED,
-    PLAYER,
-    TARGET,
-    WALL,
-    draw_room,
-)
 from forethought.environments.sokoban.rooms import (
     MOVES,
     Room,
@@ -22,7 +13,17 @@ from forethought.environments.sokoban.rooms import (
     moved,
     solution,
 )
-from forethought.environments.sokoban.sokoban import EVALUATION_SEEDS, Sokoban
+from forethought.environments.sokoban.sokoban import (
+    BOX,
+    EVALUATION_SEEDS,
+    FLOOR,
+    PLACED,
+    PLAYER,
+    TARGET,
+    WALL,
+    Sokoban,
+    draw_room,
+)
 from forethought.errors import ConfigError
 
 ROOM = """

@@ -6,15 +6,13 @@ from hypothesis import strategies as st
 
 from forethought.environments import make_environment
 from forethought.environments.bandit import Bandit
-from forethought.environments.cards.deck import Card
-from forethought.environments.cards.ez_points import ez_points_rules
-from forethought.environments.cards.formula_game import FormulaGame, FormulaRules
-from forethought.environments.cards.formula_thoughts import formula_facts
-from forethought.environments.cards.points24 import points24_rules
-from forethought.environments.cards.thoughts import blackjack_facts, number_line_facts
+from forethought.environments.cards.blackjack import blackjack_facts
+from forethought.environments.cards.drawing import Card
+from forethought.environments.cards.formula_game import FormulaGame, ez_points, points24
+from forethought.environments.cards.number_line import number_line_facts
 from forethought.environments.contract import Environment, WithThoughtFacts
-from forethought.environments.responses import read_field
-from forethought.prompts.answers import write_answer
+from forethought.environments.parts import read_field
+from forethought.prompts.responses import write_response
 from forethought.types import Claim, ThoughtFacts
 
 OFFERED: list[tuple[str, dict[str, object]]] = [
@@ -54,7 +52,7 @@ def test_experts_are_right_and_do_what_they_conclude(name: str, options: dict[st
         ended = False
         while not ended:
             expert_action = environment.expert()
-            response = write_answer(expert_action, "thoughts")
+            response = write_response(expert_action, "thoughts")
             facts = environment.thought_facts(response)
             false = [claim for claim in claims(facts) if not claim[2]]
             assert not false, (response, facts)
@@ -148,9 +146,8 @@ def test_the_last_choice_of_a_thought_is_its_conclusion() -> None:
 # EZPoints and Points24
 
 
-def formula_game(cards: tuple[int, ...], typed: str, *, rules: FormulaRules) -> FormulaGame:
-    game = FormulaGame(rules)
-    game.begin(tuple(Card(points, 0) for points in cards), cards)
+def played(game: FormulaGame, cards: tuple[int, ...], typed: str) -> FormulaGame:
+    game.begin(tuple(Card(points, 0) for points in cards))
     for token in typed:
         game.step(token)
     return game
@@ -173,47 +170,47 @@ def formula_response(cards: str, formula: str, thoughts: str) -> str:
     ],
 )
 def test_how_a_formula_can_end(thoughts: str, ending: bool) -> None:
-    game = formula_game((7, 5), "7+", rules=ez_points_rules("paper"))
-    facts = formula_facts(formula_response("[7,5]", "7+", thoughts), game)
+    game = played(ez_points(), (7, 5), "7+")
+    facts = game.thought_facts(formula_response("[7,5]", "7+", thoughts))
     assert [claim.is_true for claim in facts.perceived] == [True, True]
     assert facts.inferred[-1].is_true is ending
     assert facts.concluded_actions == ("5",)
 
 
 def test_what_is_misread_is_named_beside_what_is_there() -> None:
-    game = formula_game((7, 5), "7", rules=ez_points_rules("paper"))
-    facts = formula_facts(formula_response("[7, 6]", "7+", ""), game)
+    game = played(ez_points(), (7, 5), "7")
+    facts = game.thought_facts(formula_response("[7, 6]", "7+", ""))
     assert facts.perceived == (Claim("cards", "[7, 6]", "[7, 5]"), Claim("formula", "7+", "7"))
     assert not facts.inferred[0].is_true
 
 
 def test_whether_a_formula_is_complete() -> None:
     for typed, true in (("7+", "incomplete"), ("7+5", "complete")):
-        game = formula_game((7, 5), typed, rules=ez_points_rules("paper"))
+        game = played(ez_points(), (7, 5), typed)
         for claimed in ("complete", "incomplete"):
             said = f"'{typed}' is {claimed}, since '7+5=12', I append '='"
-            [condition, _] = formula_facts(formula_response("[]", "", said), game).inferred
+            [condition, _] = game.thought_facts(formula_response("[]", "", said)).inferred
             assert condition.is_true == (claimed == true)
 
 
 def test_where_the_target_cannot_be_reached() -> None:
-    game = formula_game((7, 5), "7*", rules=ez_points_rules("paper"))
+    game = played(ez_points(), (7, 5), "7*")
     said = "12 cannot be reached from '7*', so I append '='"
-    assert formula_facts(formula_response("[]", "", said), game).inferred[-1].is_true
+    assert game.thought_facts(formula_response("[]", "", said)).inferred[-1].is_true
     claims_more = "'7*' is incomplete, since '7*5=12', I append '5'"
-    ending = formula_facts(formula_response("[]", "", claims_more), game).inferred[-1]
+    ending = game.thought_facts(formula_response("[]", "", claims_more)).inferred[-1]
     assert ending == Claim("ending", "7*5=12", "7*5=35")
 
 
 def test_each_operation_is_worked_out_again() -> None:
-    game = formula_game((2, 9, 3, 5), "", rules=points24_rules("paper", faces_as_ten=True))
+    game = played(points24(), (2, 9, 3, 5), "")
     said = "2*9+3+5: 2*9=18, 18+3=21, 21+5=27; 2+9*3-5: 9*3=27, 2+27=29, 29-5=24; so, I append '2'"
-    facts = formula_facts(formula_response("[2, 9, 3, 5]", "", said), game)
+    facts = game.thought_facts(formula_response("[2, 9, 3, 5]", "", said))
     false = [claim for claim in facts.inferred if not claim.is_true]
     assert len(facts.inferred) == 7
     assert false == [Claim("operation", "21+5=27", "21+5=26")]
     parts = "1-3/4: 3/4=3/4, 1-3/4=1/4, 1/4*(-8)=-2, 1/0=4; nothing, I append '='"
-    facts = formula_facts(formula_response("[]", "", parts), game)
+    facts = game.thought_facts(formula_response("[]", "", parts))
     assert [claim.is_true for claim in facts.inferred] == [False, True, True, True, False]
 
 

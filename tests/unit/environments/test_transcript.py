@@ -2,7 +2,7 @@
 
 import pytest
 
-from forethought.environments.transcript import MAX_ACTION, Turn, read_transcript, write_transcript
+from forethought.environments.parts import MAX_ACTION, Turn, read_transcript, write_transcript
 
 ODD = ["", " ", 'a "b"', "two\nlines\n> three", "\\", "\ud800", "é ☃ 中", "\r\u2028\0"]
 

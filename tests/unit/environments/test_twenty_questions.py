@@ -4,18 +4,20 @@ import numpy as np
 import pytest
 
 from forethought.environments.registry import make_environment
-from forethought.environments.twenty_questions.asking import (
+from forethought.environments.twenty_questions.questions import (
+    bare_words,
+    load_attributes,
+    load_things,
+    sentences,
+    truth_table,
+    understand,
+)
+from forethought.environments.twenty_questions.twenty_questions import (
+    TwentyQuestions,
     all_candidates,
     good_questions,
     remaining,
 )
-from forethought.environments.twenty_questions.grammar import bare_words, sentences, understand
-from forethought.environments.twenty_questions.knowledge import (
-    load_attributes,
-    load_things,
-    truth_table,
-)
-from forethought.environments.twenty_questions.twenty_questions import TwentyQuestions
 from forethought.errors import ConfigError
 
 NAMES = [thing.name for thing in load_things()]

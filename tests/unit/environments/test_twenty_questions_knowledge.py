@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from forethought.environments.twenty_questions.knowledge import (
+from forethought.environments.twenty_questions.questions import (
     load_attributes,
     load_things,
     truth_table,

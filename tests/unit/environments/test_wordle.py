@@ -4,11 +4,17 @@ import numpy as np
 import pytest
 
 from forethought.environments.registry import make_environment
-from forethought.environments.wordle.guessing import all_candidates, best_guess, consistent
-from forethought.environments.wordle.known import known
-from forethought.environments.wordle.marks import Rules, code, mark, mark_table, shown
-from forethought.environments.wordle.wordle import Wordle
-from forethought.environments.wordle.words import WordList, load_words
+from forethought.environments.wordle.marks import (
+    Rules,
+    WordList,
+    code,
+    known,
+    load_words,
+    mark,
+    mark_table,
+    shown,
+)
+from forethought.environments.wordle.wordle import Wordle, all_candidates, best_guess, consistent
 from forethought.errors import ConfigError
 
 

@@ -14,7 +14,7 @@ from forethought.models.actor_critic import ActorCritic
 from forethought.models.batching import Example, build_batch
 from forethought.models.encoding import Encoder
 from forethought.models.token_bytes import TokenBytes
-from forethought.prompts.answers import parse_answer
+from forethought.prompts.responses import parse_response
 from forethought.types import Completion, Prompt
 
 VOCABULARY = [
@@ -123,7 +123,7 @@ def test_a_model_that_knows_nothing_names_an_action(
     named: set[str] = set()
     for seed in range(12):
         completion, _ = held_answer(tiny, prompt, seed=seed, temperature=temperature)
-        parsed = parse_answer(completion, CHOICES)
+        parsed = parse_response(completion, CHOICES)
         assert parsed.is_valid, completion.text
         named.add(parsed.action)
     assert len(named) > 1 or temperature == 0

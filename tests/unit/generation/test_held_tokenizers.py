@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerFast
 from forethought.generation.constrained import ActionField
 from forethought.models.detokenize import detokenize
 from forethought.models.token_bytes import TokenBytes
-from forethought.prompts.answers import parse_answer
+from forethought.prompts.responses import parse_response
 from forethought.types import Completion, FinishReason, ParsedAction
 from tests.unit.models.test_detokenize import decode, for_each_tokenizer
 
@@ -41,7 +41,7 @@ def read(tokenizer: PreTrainedTokenizerFast, ids: Sequence[int], names: list[str
     completion = Completion(
         tuple(ids), (0.0,) * len(ids), offsets, text, FinishReason.STOP, temperature=1.0
     )
-    return parse_answer(completion, names)
+    return parse_response(completion, names)
 
 
 def answer(

@@ -7,8 +7,8 @@ from forethought.environments.contract import ExpertAction, WithDataPolicy
 from forethought.environments.registry import make_environment
 from forethought.models.encoding import Encoder
 from forethought.models.tiny import make_tiny
-from forethought.prompts.answers import write_answer
-from forethought.prompts.choice import make_prompter
+from forethought.prompts.prompters import make_prompter
+from forethought.prompts.responses import write_response
 
 WORLDS = ["Wordle", "TwentyQuestions"]
 ODD = ['a "quoted" word', "two\nlines", "<|end|>", "\\", "é ☃", "> no reply"]
@@ -26,7 +26,7 @@ def encoder() -> Encoder:
 def test_a_prompt_begins_with_the_last_one_and_its_answer(name: str, encoder: Encoder) -> None:
     world = make_environment(name)
     assert isinstance(world, WithDataPolicy)
-    prompter = make_prompter(world, answer_format="action_only")
+    prompter = make_prompter(world, response_format="action_only")
     for seed in range(5):
         observation = world.reset(seed)
         player = world.data_policy(0.5, np.random.default_rng(seed))
@@ -35,7 +35,10 @@ def test_a_prompt_begins_with_the_last_one_and_its_answer(name: str, encoder: En
             prompt = encoder.encode(prompter.messages(observation)).token_ids
             assert prompt[: len(so_far)] == so_far
             expert_action = player()
-            so_far = (*prompt, *encoder.tokenize_answer(write_answer(expert_action, "action_only")))
+            so_far = (
+                *prompt,
+                *encoder.tokenize_answer(write_response(expert_action, "action_only")),
+            )
             _, terminated, truncated = world.step(expert_action.action)
             over = terminated or truncated
             observation = world.observation()
@@ -47,10 +50,10 @@ def test_a_prompt_begins_with_the_last_one_and_its_answer(name: str, encoder: En
 @pytest.mark.parametrize("name", WORLDS)
 def test_any_answer_comes_back_as_it_was_given(name: str, odd: str, encoder: Encoder) -> None:
     world = make_environment(name)
-    prompter = make_prompter(world, answer_format="action_only")
+    prompter = make_prompter(world, response_format="action_only")
     first = encoder.encode(prompter.messages(world.reset(0))).token_ids
     world.step(odd)
-    answer = encoder.tokenize_answer(write_answer(ExpertAction(odd, ()), "action_only"))
+    answer = encoder.tokenize_answer(write_response(ExpertAction(odd, ()), "action_only"))
     second = encoder.encode(prompter.messages(world.observation())).token_ids
     assert second[: len(first) + len(answer)] == (*first, *answer)
 

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forethought.environments.alfworld.commands import (
+from forethought.environments.alfworld.prompt import (
+    ALFWorldPrompter,
+    alfworld_summary,
     group_commands,
     join_names,
     split_names,
     ungroup,
 )
-from forethought.environments.alfworld.summary import alfworld_summary
-from forethought.environments.alfworld.wording import ALFWorldPrompter
-from forethought.environments.wording import Past
+from forethought.environments.contract import Past
 from forethought.types import Observation
 
 INTRODUCTION = (
@@ -138,11 +138,11 @@ def test_the_memory_leaves_the_rest_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer_format", "form"),
+    ("response_format", "form"),
     [("thoughts", "JSON: thoughts, reflections, action"), ("action_only", "JSON: action")],
 )
-def test_short_wording(answer_format: str, form: str) -> None:
-    prompter = ALFWorldPrompter(answer_format, "short")  # pyright: ignore[reportArgumentType]
+def test_short_wording(response_format: str, form: str) -> None:
+    prompter = ALFWorldPrompter(response_format, "short")  # pyright: ignore[reportArgumentType]
     (message,) = prompter.messages(seen("The desk 1 is closed.", "go to shelf 1"))
     assert message.text == (
         "goal: put a hot mug in shelf\nThe desk 1 is closed.\n"

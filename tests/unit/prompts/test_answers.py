@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forethought.environments.contract import ExpertAction
-from forethought.prompts.answers import parse_answer, write_answer
+from forethought.prompts.responses import parse_response, write_response
 from forethought.types import Completion, FinishReason, ParseFailure, Span
 
 
@@ -48,7 +48,7 @@ def said(text: str, pieces: Sequence[str] | None = None) -> Completion:
     ],
 )
 def test_valid(text: str, action: str) -> None:
-    parsed = parse_answer(said(text), ["+", "-"])
+    parsed = parse_response(said(text), ["+", "-"])
     assert (parsed.action, parsed.is_valid, parsed.failure) == (action, True, None)
     assert not parsed.was_randomized
 
@@ -67,7 +67,7 @@ def test_valid(text: str, action: str) -> None:
 )
 def test_unknown_action(text: str, action: str) -> None:
     """The text that was tried comes back, for whoever reads the replay."""
-    parsed = parse_answer(said(text), ["+", "-"])
+    parsed = parse_response(said(text), ["+", "-"])
     assert (parsed.action, parsed.is_valid) == (action, False)
     assert parsed.failure is ParseFailure.UNKNOWN_ACTION
 
@@ -88,7 +88,7 @@ def test_unknown_action(text: str, action: str) -> None:
     ],
 )
 def test_no_action(text: str) -> None:
-    parsed = parse_answer(said(text), ["+", "-"])
+    parsed = parse_response(said(text), ["+", "-"])
     assert (parsed.action, parsed.is_valid) == ("", False)
     assert parsed.failure is ParseFailure.NO_ACTION
 
@@ -111,12 +111,12 @@ def test_no_action(text: str) -> None:
 def test_an_answer_ends_at_its_action(rest: str) -> None:
     """Otherwise invalid: no environment executes it, and nothing in it is rewarded."""
     text = f'{{"thoughts": "so", "action": "+"{rest}'
-    parsed = parse_answer(said(text), ["+", "-"])
+    parsed = parse_response(said(text), ["+", "-"])
     assert (parsed.action, parsed.is_valid) == ("", False)
     assert parsed.failure is ParseFailure.TRAILING_TEXT
     assert parsed.thought_span == Span(0, text.index('"action"'))
-    assert parse_answer(said(text), None).failure is ParseFailure.TRAILING_TEXT
-    assert parse_answer(said(text), ["+", "-"], form="last_field").is_valid
+    assert parse_response(said(text), None).failure is ParseFailure.TRAILING_TEXT
+    assert parse_response(said(text), ["+", "-"], form="last_field").is_valid
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_an_answer_ends_at_its_action(rest: str) -> None:
     ],
 )
 def test_last_field(text: str, action: str, is_valid: bool) -> None:
-    parsed = parse_answer(said(text), ["+", "-"], form="last_field")
+    parsed = parse_response(said(text), ["+", "-"], form="last_field")
     assert (parsed.action, parsed.is_valid) == (action, is_valid)
     assert parsed.thought_span == Span(0, text.rindex('"action": "'))
 
@@ -150,7 +150,7 @@ def test_last_field(text: str, action: str, is_valid: bool) -> None:
 )
 def test_text_search(text: str, action: str | None) -> None:
     """As RL4VLM's code reads an answer; 10 is never 1."""
-    parsed = parse_answer(said(text), ["1", "10", "stand", ""], form="text_search")
+    parsed = parse_response(said(text), ["1", "10", "stand", ""], form="text_search")
     assert (parsed.action, parsed.is_valid) == (action or "", action is not None)
     if '"action"' in text:
         assert parsed.thought_span.stop == text.index('"action"')
@@ -160,13 +160,13 @@ def test_text_search(text: str, action: str | None) -> None:
 
 
 def test_text_search_without_a_list_of_actions_takes_the_last_field() -> None:
-    parsed = parse_answer(said('"action": "a", "action": "b", so'), None, form="text_search")
+    parsed = parse_response(said('"action": "a", "action": "b", so'), None, form="text_search")
     assert (parsed.action, parsed.is_valid) == ("b", True)
 
 
 def test_an_action_is_never_a_prefix_of_another() -> None:
     """RL4VLM's search for a known action in the text finds "go to cabinet 1" here."""
-    parsed = parse_answer(said('"action": "go to cabinet 12"'), ["go to cabinet 1"])
+    parsed = parse_response(said('"action": "go to cabinet 12"'), ["go to cabinet 1"])
     assert parsed.failure is ParseFailure.UNKNOWN_ACTION
 
 
@@ -182,18 +182,18 @@ def plus_in_words(text: str, admissible: Sequence[str]) -> str | None:
 def test_the_world_decides_what_a_text_means(text: str, action: str, is_valid: bool) -> None:
     """That is what is executed and recorded; what means nothing is tried as it was written."""
     completion = said(f'"action": "{text}"')
-    parsed = parse_answer(completion, ("+", "-"), resolve_action=plus_in_words)
+    parsed = parse_response(completion, ("+", "-"), resolve_action=plus_in_words)
     assert (parsed.action, parsed.is_valid) == (action, is_valid)
 
 
 def test_half_a_surrogate_pair_is_no_text() -> None:
     r"""A model can write \ud83d; a prompt that repeats it could not be tokenized."""
-    parsed = parse_answer(said(r'"action": "\ud83d\ude00 \ud83d"'), None)
+    parsed = parse_response(said(r'"action": "\ud83d\ude00 \ud83d"'), None)
     assert parsed.action == "\N{GRINNING FACE} \N{REPLACEMENT CHARACTER}"
 
 
 def test_open_actions() -> None:
-    parsed = parse_answer(said('"action": "is it a cat?"'), None)
+    parsed = parse_response(said('"action": "is it a cat?"'), None)
     assert (parsed.action, parsed.is_valid) == ("is it a cat?", True)
 
 
@@ -216,7 +216,7 @@ def test_open_actions() -> None:
     ],
 )
 def test_spans(pieces: list[str], split: int) -> None:
-    parsed = parse_answer(said("".join(pieces), pieces), ["+", "-"])
+    parsed = parse_response(said("".join(pieces), pieces), ["+", "-"])
     assert parsed.thought_span == Span(0, split)
     assert parsed.action_span == Span(split, len(pieces))
 
@@ -224,7 +224,7 @@ def test_spans(pieces: list[str], split: int) -> None:
 def test_text_without_tokens() -> None:
     """Scripted agents write text and no tokens."""
     completion = Completion((), (), (), 'so "action": "+"', FinishReason.STOP, 0.0)
-    parsed = parse_answer(completion, ["+"])
+    parsed = parse_response(completion, ["+"])
     assert (parsed.action, parsed.thought_span, parsed.action_span) == ("+", (0, 0), (0, 0))
 
 
@@ -235,10 +235,10 @@ ADVICE = ExpertAction("+", (("cards", "[7, 5]"), ("thoughts", '"7 first"')))
 
 
 def test_written_form() -> None:
-    assert write_answer(ADVICE, "thoughts") == (
+    assert write_response(ADVICE, "thoughts") == (
         '{\n"cards": [7, 5],\n"thoughts": "7 first",\n"action": "+"\n}'
     )
-    assert write_answer(ADVICE, "action_only") == '{\n"action": "+"\n}'
+    assert write_response(ADVICE, "action_only") == '{\n"action": "+"\n}'
 
 
 json_values = st.recursive(
@@ -262,11 +262,11 @@ def test_what_is_written_is_read_back(
     expert_action: ExpertAction, form: str, data: st.DataObject
 ) -> None:
     """However its tokens cut it: the action, and the tokens of everything before its key."""
-    text = write_answer(expert_action, form)  # pyright: ignore[reportArgumentType]
+    text = write_response(expert_action, form)  # pyright: ignore[reportArgumentType]
     cuts = sorted(data.draw(st.sets(st.integers(1, len(text) - 1), max_size=12)))
     edges = [0, *cuts, len(text)]
     pieces = [text[start:stop] for start, stop in pairwise(edges)]
-    parsed = parse_answer(said(text, pieces), [expert_action.action])
+    parsed = parse_response(said(text, pieces), [expert_action.action])
     assert (parsed.action, parsed.is_valid) == (expert_action.action, True)
     key = text.rindex('"action": ')
     assert parsed.thought_span == Span(0, sum(stop <= key for stop in edges[1:]))
@@ -276,6 +276,6 @@ def test_what_is_written_is_read_back(
 @settings(deadline=None)  # a busy machine is not a failure
 @given(advices)
 def test_what_is_written_is_json(expert_action: ExpertAction) -> None:
-    written: object = json.loads(write_answer(expert_action, "thoughts"))
+    written: object = json.loads(write_response(expert_action, "thoughts"))
     expected = {name: json.loads(value) for name, value in expert_action.fields}
     assert written == expected | {"action": expert_action.action}

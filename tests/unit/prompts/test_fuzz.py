@@ -14,7 +14,7 @@ from typing import TypeVar, get_args
 
 import pytest
 
-from forethought.configs.parts import AnswerForm
+from forethought.configs.parts import ResponseForm
 from forethought.environments.cards.formula import (
     MAX_CHARACTERS,
     MAX_DIGITS,
@@ -23,7 +23,7 @@ from forethought.environments.cards.formula import (
     evaluate,
     tokenize,
 )
-from forethought.prompts.answers import parse_answer
+from forethought.prompts.responses import parse_response
 from forethought.types import Completion, FinishReason, ParsedAction
 
 FEW, MANY = 20_000, 1_000_000
@@ -52,7 +52,7 @@ ANSWER_PIECES = [
 ]
 ENDS = [b"", b"", b'"action": "+"}', b'"action": "+" \n', b'{"action": "-"}' + b" " * 3000 + b"x"]
 """What noise is followed by: nothing, an action at the end, or one that is not at the end."""
-FORMS: tuple[AnswerForm, ...] = get_args(AnswerForm)
+FORMS: tuple[ResponseForm, ...] = get_args(ResponseForm)
 FORMULA_PIECES = [
     *(b"0", b"1", b"7", b"10", b"999999", b"+", b"-", b"*", b"/", b"(", b")", b" "),
     *(b"1/", b"-(", b"999999*", b"=", b"e", b"\xb2"),
@@ -105,12 +105,12 @@ class Watch:
 
 def parse_everything(count: int) -> Watch:
     watch = Watch()
-    valid: Counter[AnswerForm] = Counter()
+    valid: Counter[ResponseForm] = Counter()
     for index, content in enumerate(byte_strings(ANSWER_PIECES, count)):
         completion = completion_of(content + ENDS[index % len(ENDS)], index)
         for form in FORMS:
             parsed = watch.time(
-                lambda: parse_answer(completion, ("+", "-", "stand"), form=form)  # noqa: B023
+                lambda: parse_response(completion, ("+", "-", "stand"), form=form)  # noqa: B023
             )
             check_parsed(parsed, completion)
             valid[form] += parsed.is_valid

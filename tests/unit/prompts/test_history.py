@@ -10,13 +10,12 @@ import pytest
 
 from forethought.configs.parts import PromptConfig
 from forethought.environments import make_environment
-from forethought.environments.alfworld.summary import alfworld_summary
-from forethought.environments.alfworld.world import ALFWorld
-from forethought.environments.wording import Past
+from forethought.environments.alfworld.alfworld import ALFWorld
+from forethought.environments.alfworld.prompt import alfworld_summary
+from forethought.environments.contract import Past
 from forethought.errors import ConfigError
-from forethought.prompts.choice import find_summary
-from forethought.prompts.history import HistoryPrompter, behind, with_history
-from forethought.prompts.plain import PlainPrompter
+from forethought.prompts.history import HistoryPrompter, past_step, with_history
+from forethought.prompts.prompters import PlainPrompter, find_summary
 from forethought.types import Observation
 
 PLAIN = PlainPrompter(("left", "right"), "thoughts")
@@ -29,9 +28,9 @@ def room(number: int) -> Observation:
 
 
 PAST = [
-    behind(room(0), "left", ("left", "right")),
-    behind(room(1), "jump", ("left", "right")),
-    behind(room(1), "right", ("left", "right")),
+    past_step(room(0), "left", ("left", "right")),
+    past_step(room(1), "jump", ("left", "right")),
+    past_step(room(1), "right", ("left", "right")),
 ]
 
 
@@ -57,22 +56,25 @@ def rooms_so_far(past: Sequence[Past], observation: Observation) -> Observation:
             id="fewer than five",
         ),
         pytest.param(
-            HistoryPrompter(PLAIN, tells_invalid=True),
+            HistoryPrompter(PLAIN, invalid_action_feedback=True),
             PAST[:2],
             ["Your last action is not possible: jump. Nothing happened.", *BASE],
             id="the last was invalid",
         ),
         pytest.param(
-            HistoryPrompter(PLAIN, tells_invalid=True), PAST, BASE, id="the last was valid"
+            HistoryPrompter(PLAIN, invalid_action_feedback=True),
+            PAST,
+            BASE,
+            id="the last was valid",
         ),
         pytest.param(
-            HistoryPrompter(PLAIN, tells_invalid=True),
-            [behind(room(1), "", None)],
+            HistoryPrompter(PLAIN, invalid_action_feedback=True),
+            [past_step(room(1), "", None)],
             ["Your last answer did not end in an action. Nothing happened.", *BASE],
             id="no action at all",
         ),
         pytest.param(
-            HistoryPrompter(PLAIN, "memory", memory=rooms_so_far),
+            HistoryPrompter(PLAIN, "memory", summarize=rooms_so_far),
             PAST,
             [BASE[0], "after 3 steps, room 2", *BASE[2:]],
             id="the world's own summary",
@@ -87,24 +89,24 @@ def test_messages(prompter: HistoryPrompter, past: list[Past], lines: list[str])
 
 def test_what_is_remembered() -> None:
     choices = ("left", "right")
-    assert behind(room(0), "left", choices).is_valid
-    assert not behind(room(0), "jump", choices).is_valid
-    assert behind(room(0), "any text", None).is_valid
-    assert not behind(room(0), "", None).is_valid
-    assert behind(room(0), "left", choices).observation.image is None
+    assert past_step(room(0), "left", choices).is_valid
+    assert not past_step(room(0), "jump", choices).is_valid
+    assert past_step(room(0), "any text", None).is_valid
+    assert not past_step(room(0), "", None).is_valid
+    assert past_step(room(0), "left", choices).observation.image is None
 
 
 def test_keys_tell_apart_what_prompts_tell_apart() -> None:
     """Equal keys exactly for equal states and equal tales of the past."""
     told = HistoryPrompter(PLAIN, "window", steps=1)
-    other = [*PAST[:2], behind(room(1), "left", None)]
+    other = [*PAST[:2], past_step(room(1), "left", None)]
     assert told.state_key(room(2), PAST) == told.state_key(room(2), PAST[2:])
     assert told.state_key(room(2), PAST) != told.state_key(room(2), other)
     assert told.state_key(room(2), PAST) != told.state_key(room(3), PAST)
     assert told.state_key(room(2), []) == "r2"
     markov = HistoryPrompter(PLAIN)
     assert markov.state_key(room(2), PAST) == markov.state_key(room(2), other) == "r2"
-    summed = HistoryPrompter(PLAIN, "memory", memory=rooms_so_far)
+    summed = HistoryPrompter(PLAIN, "memory", summarize=rooms_so_far)
     assert summed.state_key(room(2), PAST) == summed.state_key(room(2), other)
     assert summed.state_key(room(2), PAST) != summed.state_key(room(2), PAST[1:])
 

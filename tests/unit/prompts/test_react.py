@@ -7,15 +7,15 @@ import pytest
 
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import ExpertAction
-from forethought.prompts.answers import parse_answer
-from forethought.prompts.history import behind, with_history
-from forethought.prompts.plain import PlainPrompter
+from forethought.prompts.history import past_step, with_history
+from forethought.prompts.prompters import PlainPrompter
 from forethought.prompts.react import (
     INSTRUCTIONS,
     ReActPrompter,
     follow_on,
     write_thought_and_action,
 )
+from forethought.prompts.responses import parse_response
 from forethought.rollouts.examples import reasoning_and_acting
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.task import Task, open_task
@@ -26,7 +26,7 @@ SEEN = Observation("It is cold.", None, None, "cold", "Keep it warm.", "")
 
 def parsed(text: str) -> tuple[str, bool]:
     completion = Completion((), (), (), text, FinishReason.STOP, 0.0)
-    found = parse_answer(completion, ("heat", 'say "no"'))
+    found = parse_response(completion, ("heat", 'say "no"'))
     return found.action, found.is_valid
 
 
@@ -109,6 +109,6 @@ def test_the_past_is_told_as_it_was_to_be() -> None:
     environment = opened.factory()
     seen = environment.reset(0)
     environment.close()
-    *_, last = prompter.messages(seen, (behind(seen, "b", opened.actions),))
+    *_, last = prompter.messages(seen, (past_step(seen, "b", opened.actions),))
     assert last.text.startswith("Before:\n")
     assert "> b\nNow:\n" in last.text

@@ -4,14 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forethought.configs.parts import AnswerFormat
+from forethought.configs.parts import ResponseFormat
 from forethought.environments import make_environment
-from forethought.prompts.answers import write_answer
-from forethought.prompts.choice import make_prompter
 from forethought.prompts.history import HistoryPrompter
+from forethought.prompts.prompters import ReturnBinPrompter, make_prompter
 from forethought.prompts.react import ReActPrompter
-from forethought.prompts.strict_format import response_fields, strict_format
-from forethought.prompts.wanted import WantedPrompter
+from forethought.prompts.responses import response_fields, strict_format, write_response
 from forethought.types import Message, Observation
 
 FIELDS = ("thoughts", "action")
@@ -64,7 +62,7 @@ def test_where_no_json_is_asked_for_there_is_no_answer() -> None:
 
 def test_prompters_around_others_ask_for_what_those_ask_for() -> None:
     inner = make_prompter(make_environment("NumberLine"))
-    assert response_fields(HistoryPrompter(WantedPrompter(inner, 1, 2))) == NUMBER_LINE
+    assert response_fields(HistoryPrompter(ReturnBinPrompter(inner, 1, 2))) == NUMBER_LINE
 
 
 @given(st.text(st.characters(exclude_categories=())))
@@ -72,21 +70,21 @@ def test_any_text_has_an_answer(response: str) -> None:
     assert isinstance(strict_format(response, FIELDS), bool)
 
 
-@pytest.mark.parametrize("answer_format", ["thoughts", "action_only"])
+@pytest.mark.parametrize("response_format", ["thoughts", "action_only"])
 @pytest.mark.parametrize("wording", ["short", "paper"])
 @pytest.mark.parametrize(
     "name", ["NumberLine", "EZPoints", "Points24", "Blackjack", "Bandit", "Wordle"]
 )
 def test_experts_keep_the_form_that_the_prompt_asks_for(
-    name: str, wording: str, answer_format: AnswerFormat
+    name: str, wording: str, response_format: ResponseFormat
 ) -> None:
     environment = make_environment(name)
     environment.reset(0)
     prompter = make_prompter(
         environment,
-        answer_format=answer_format,
+        response_format=response_format,
         wording=wording,  # type: ignore[arg-type]
     )
-    response = write_answer(environment.expert(), answer_format)
+    response = write_response(environment.expert(), response_format)
     assert strict_format(response, response_fields(prompter)) is True
     assert strict_format(response + "}", response_fields(prompter)) is False

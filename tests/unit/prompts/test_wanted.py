@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
-from forethought.environments.wording import Past
+from forethought.environments.contract import Past
 from forethought.errors import ConfigError
-from forethought.prompts.wanted import tell_levels
+from forethought.prompts.prompters import ask_for_return_bins
 from forethought.rollouts.task import open_task
 from forethought.types import Message
 
@@ -41,20 +41,20 @@ def test_told_as_learned(prompt: PromptConfig, line: str) -> None:
     level, levels = int(line.split()[3]), int(line.split()[5])
     stored = plain.messages(observation, past)  # type: ignore[call-arg]
     for messages in (stored, told):
-        retold = tell_levels(messages, (level,), levels)
+        retold = ask_for_return_bins(messages, (level,), levels)
         assert [message.text for message in retold] == [message.text for message in told]
 
 
 def test_a_level_takes_the_place_of_another() -> None:
-    once = tell_levels([Message("user", "a"), Message("user", "b\nc")], (1,), 3)
+    once = ask_for_return_bins([Message("user", "a"), Message("user", "b\nc")], (1,), 3)
     assert [message.text for message in once] == ["a", "b\nc\nWanted return: level 1 of 3"]
-    assert tell_levels(once, (3,), 3)[-1].text == "b\nc\nWanted return: level 3 of 3"
+    assert ask_for_return_bins(once, (3,), 3)[-1].text == "b\nc\nWanted return: level 3 of 3"
 
 
 def test_a_conversation_keeps_what_it_asked_for() -> None:
     first = (Message("system", "s"), Message("user", "a"))
     answered = (*first, Message("assistant", "x"), Message("user", "b"))
-    before, now = tell_levels(first, (2,), 3), tell_levels(answered, (2, 1), 3)
+    before, now = ask_for_return_bins(first, (2,), 3), ask_for_return_bins(answered, (2, 1), 3)
     assert [message.text for message in now] == [
         "s",
         "a\nWanted return: level 2 of 3",

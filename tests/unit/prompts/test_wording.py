@@ -7,10 +7,13 @@ import pytest
 
 from forethought.environments import make_environment
 from forethought.environments.cards.wording import CardsPrompter
-from forethought.environments.wording import Prompter
-from forethought.prompts.choice import find_summary, make_prompter
-from forethought.prompts.plain import PlainPrompter
-from forethought.prompts.transcript import TranscriptPrompter
+from forethought.environments.contract import Prompter
+from forethought.prompts.prompters import (
+    PlainPrompter,
+    TranscriptPrompter,
+    find_summary,
+    make_prompter,
+)
 from forethought.types import Observation
 
 IMAGE = np.zeros((4, 4, 3), dtype=np.uint8)
@@ -22,7 +25,7 @@ def seen(text: str | None = None, admissible: tuple[str, ...] | None = None) -> 
 
 
 def told(world: str, actions: tuple[str, ...], observation: Observation, **choices: str) -> str:
-    settings = {"answer_format": "thoughts", "wording": "short", **choices}
+    settings = {"response_format": "thoughts", "wording": "short", **choices}
     prompter: Prompter = PlainPrompter(actions, "thoughts")
     if world != "SomeWorld":
         prompter = CardsPrompter(world, actions, **settings)  # pyright: ignore[reportArgumentType]
@@ -68,7 +71,7 @@ def test_the_published_points_games_list_their_actions() -> None:
 @pytest.mark.parametrize("world", ["NumberLine", "EZPoints", "Points24", "Blackjack"])
 def test_without_thoughts_only_the_action_is_asked_for(world: str, wording: str) -> None:
     thinking = told(world, POINTS, seen("7"), wording=wording)
-    acting = told(world, POINTS, seen("7"), wording=wording, answer_format="action_only")
+    acting = told(world, POINTS, seen("7"), wording=wording, response_format="action_only")
     assert '"thoughts"' in thinking
     assert acting.count("\n") == 3
     assert acting.split("\n")[2].startswith('"action"')
@@ -109,8 +112,8 @@ class Whisperer:
 
     actions = ("hush",)
 
-    def prompter(self, answer_format: str, wording: str) -> Prompter:
-        return PlainPrompter((wording, answer_format), "thoughts")
+    def prompter(self, response_format: str, wording: str) -> Prompter:
+        return PlainPrompter((wording, response_format), "thoughts")
 
     @property
     def summarize(self):  # type: ignore[no-untyped-def]
@@ -119,7 +122,7 @@ class Whisperer:
 
 def test_so_does_one_of_somebody_elses() -> None:
     own = Whisperer()
-    prompter = make_prompter(own, answer_format="action_only", wording="paper")  # type: ignore[arg-type]
+    prompter = make_prompter(own, response_format="action_only", wording="paper")  # type: ignore[arg-type]
     assert "Actions: paper, action_only" in prompter.messages(seen())[0].text
     summarize = find_summary("Whisperer", own)  # type: ignore[arg-type]
     assert summarize((), seen()).text == "0 steps ago"

@@ -6,7 +6,7 @@ import numpy as np
 
 from forethought.environments.contract import ExpertAction
 from forethought.generation.contract import GenerationRequest, GenerationResult
-from forethought.prompts.answers import write_answer
+from forethought.prompts.responses import write_response
 from forethought.types import Completion, FinishReason, Message, Prompt
 
 
@@ -30,6 +30,6 @@ class Dice:
         request = self._asked.pop()
         generator = np.random.Generator(np.random.Philox(key=request.seed))
         action = str(generator.choice(list(self._shares), p=list(self._shares.values())))
-        text = write_answer(ExpertAction(action, ()), "action_only")
+        text = write_response(ExpertAction(action, ()), "action_only")
         completion = Completion((), (), (), text, FinishReason.STOP, temperature=1.0)
         return [GenerationResult(request.key, completion, None)]

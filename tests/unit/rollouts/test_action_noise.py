@@ -10,7 +10,7 @@ from forethought.algorithms.sft.steps import demonstrated_steps
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import ExpertAction
 from forethought.errors import ConfigError
-from forethought.prompts.plain import PlainPrompter
+from forethought.prompts.prompters import PlainPrompter
 from forethought.rollouts.action_noise import SlippingExpert
 from forethought.rollouts.scripted import play
 from forethought.rollouts.task import open_task

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from forethought.configs.parts import AnswerForm, EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig, ResponseForm
 from forethought.generation.contract import GenerationResult
 from forethought.rollouts.collector import AnswerSettings, Collector, OnInvalid
 from forethought.rollouts.dagger import corrected
@@ -16,7 +16,7 @@ from tests.unit.rollouts.dice import Dice
 
 AGAIN = '{"action": "a", "action": "b", "action": "b"}'
 """Valid by the last field; as RL4VLM searches, there are two actions in it."""
-READ: dict[AnswerForm, tuple[str, bool, ParseFailure | None]] = {
+READ: dict[ResponseForm, tuple[str, bool, ParseFailure | None]] = {
     "strict": ("", False, ParseFailure.TRAILING_TEXT),
     "last_field": ("b", True, None),
     "text_search": ("", False, ParseFailure.UNKNOWN_ACTION),
@@ -33,11 +33,11 @@ class Drifting(Dice):
         return [GenerationResult(request.key, completion, None)]
 
 
-def bandit(form: AnswerForm) -> Task:
+def bandit(form: ResponseForm) -> Task:
     return open_task(BANDIT, PromptConfig(answer_form=form), default_image_size=None)
 
 
-def collected(form: AnswerForm, on_invalid: OnInvalid) -> Iterator[Step]:
+def collected(form: ResponseForm, on_invalid: OnInvalid) -> Iterator[Step]:
     world = bandit(form)
     collector = Collector(
         environment_id="Bandit",
@@ -53,7 +53,7 @@ def collected(form: AnswerForm, on_invalid: OnInvalid) -> Iterator[Step]:
 
 
 @pytest.mark.parametrize("form", READ)
-def test_a_policy_is_read_so(form: AnswerForm) -> None:
+def test_a_policy_is_read_so(form: ResponseForm) -> None:
     """Where it is invalid, nothing that it wrote is executed, and nothing is paid."""
     steps = list(collected(form, "penalize"))
     for step in steps:
@@ -68,7 +68,7 @@ def test_where_actions_are_drawn_for_invalid_answers_they_are_drawn_here_too() -
 
 
 @pytest.mark.parametrize("form", READ)
-def test_scripted_agents_and_corrections_are_read_so(form: AnswerForm) -> None:
+def test_scripted_agents_and_corrections_are_read_so(form: ResponseForm) -> None:
     world = bandit(form)
     (played,) = play("Bandit", world.factory, world.prompter, lambda *_: AGAIN, [0])
     (own,) = played.steps

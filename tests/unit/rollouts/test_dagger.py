@@ -10,8 +10,8 @@ from forethought.algorithms.sft.config import SFTConfig
 from forethought.algorithms.sft.steps import corrected_steps
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError
-from forethought.prompts.answers import write_answer
-from forethought.prompts.plain import PlainPrompter
+from forethought.prompts.prompters import PlainPrompter
+from forethought.prompts.responses import write_response
 from forethought.rollouts.dagger import corrected
 from forethought.rollouts.scripted import expert_answer, play, random_answer
 from forethought.rollouts.store import write_shard
@@ -50,7 +50,9 @@ def test_the_expert_answers_where_the_player_went() -> None:
     steps = list(corrected(played, Stairs(), PROMPTER, EXPERT))
     assert [step.prompt for step in steps] == [step.prompt for step in played.steps]
     assert {step.action.action for step in steps} == {"up"}
-    assert {step.completion.text for step in steps} == {write_answer(Stairs().expert(), "thoughts")}
+    assert {step.completion.text for step in steps} == {
+        write_response(Stairs().expert(), "thoughts")
+    }
     assert all(step.action.is_valid for step in steps)
 
 

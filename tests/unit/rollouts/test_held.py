@@ -4,7 +4,7 @@ import pytest
 
 from forethought.environments.vector import InProcessRunner
 from forethought.generation.contract import GenerationRequest
-from forethought.prompts.plain import PlainPrompter
+from forethought.prompts.prompters import PlainPrompter
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.seeding import Split
 from tests.unit.environments.troublesome_world import TroublesomeWorld

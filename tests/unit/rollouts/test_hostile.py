@@ -7,7 +7,7 @@ import pytest
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.vector import InProcessRunner
 from forethought.errors import EnvironmentUnusableError
-from forethought.prompts.plain import PlainPrompter
+from forethought.prompts.prompters import PlainPrompter
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split

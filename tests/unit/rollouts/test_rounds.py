@@ -3,7 +3,7 @@
 import pytest
 
 from forethought.environments.vector import InProcessRunner
-from forethought.prompts.plain import PlainPrompter
+from forethought.prompts.prompters import PlainPrompter
 from forethought.rollouts.collector import AnswerSettings, Collected, Collector
 from forethought.rollouts.seeding import Split, episode_seed
 from tests.unit.environments.troublesome_world import TroublesomeWorld

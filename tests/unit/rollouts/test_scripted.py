@@ -6,11 +6,10 @@ from typing import ClassVar
 import pytest
 
 from forethought.environments.bandit import Bandit
-from forethought.environments.contract import ExpertAction, Transition
+from forethought.environments.contract import ExpertAction, Prompter, Transition
 from forethought.environments.slots import Factory
-from forethought.environments.wording import Prompter
 from forethought.errors import EnvironmentUnusableError
-from forethought.prompts.plain import PlainPrompter
+from forethought.prompts.prompters import PlainPrompter
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.types import EnvironmentFailure, Message, Observation, Trajectory
 from tests.unit.algorithms.stairs import Stairs

@@ -6,7 +6,7 @@ from typing import ClassVar
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.vector import InProcessRunner
 from forethought.prompts.history import HistoryPrompter
-from forethought.prompts.plain import PlainPrompter
+from forethought.prompts.prompters import PlainPrompter
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split

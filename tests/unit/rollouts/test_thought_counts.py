@@ -10,7 +10,7 @@ from forethought.environments import make_environment
 from forethought.environments.slots import Act, Replay, Reply, Reset, SlotHost
 from forethought.environments.vector import InProcessRunner, Runner, SubprocessRunner
 from forethought.generation.contract import GenerationRequest, GenerationResult
-from forethought.prompts.choice import make_prompter
+from forethought.prompts.prompters import make_prompter
 from forethought.rollouts.collector import AnswerSettings, Collector
 from forethought.rollouts.dagger import corrected
 from forethought.rollouts.scripted import expert_answer, play
@@ -129,8 +129,8 @@ class Says:
         return [GenerationResult(request.key, self._said, None) for request in asked]
 
 
-def collected(text: str, *, answer_format: str = "thoughts", workers: int = 0) -> list[Step]:
-    prompter = make_prompter(make_environment("NumberLine"), answer_format=answer_format)  # type: ignore[arg-type]
+def collected(text: str, *, response_format: str = "thoughts", workers: int = 0) -> list[Step]:
+    prompter = make_prompter(make_environment("NumberLine"), response_format=response_format)  # type: ignore[arg-type]
     runner: Runner = (
         SubprocessRunner(NUMBER_LINE, 2, workers=workers)
         if workers
@@ -160,7 +160,7 @@ def test_a_collector_notes_what_was_claimed(workers: int) -> None:
 
 
 def test_where_thoughts_were_not_asked_for_none_is_missed() -> None:
-    steps = collected('{"action": "+"}', answer_format="action_only")
+    steps = collected('{"action": "+"}', response_format="action_only")
     assert count_thoughts(steps) == ThoughtCounts(strict_format=Count(8, 8))
 
 

@@ -79,7 +79,7 @@ def reword(package: Path, change: Rewording) -> None:
             id="from which checkpoint a stage starts",
         ),
         pytest.param(
-            Rewording("prompts/plain.py", "Answer as", "Reply as"), id="a prompt's wording"
+            Rewording("prompts/prompters.py", "Answer as", "Reply as"), id="a prompt's wording"
         ),
     ],
 )

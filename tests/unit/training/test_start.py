@@ -6,7 +6,7 @@ from typing import Any, cast
 from forethought.algorithms.sft.config import SFTConfig
 from forethought.environments.contract import ExpertAction
 from forethought.models.tiny import train_tokenizer
-from forethought.prompts.answers import write_answer
+from forethought.prompts.responses import write_response
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.task import Task
 from forethought.training.start import texts_of, tokenizer_of
@@ -23,7 +23,7 @@ def test_the_tokenizer_reads_the_data_where_there_are_any(crossing: Task, walks:
 def test_the_tokenizer_reads_the_expert_where_there_are_none(crossing: Task) -> None:
     texts = texts_of(crossing, SFTConfig(environment=CROSSING, prompt=ACTION_ONLY))
     assert {text for text in texts if text.startswith("{")} == {
-        write_answer(ExpertAction(move, ()), "action_only") for move in ("right", "down")
+        write_response(ExpertAction(move, ()), "action_only") for move in ("right", "down")
     }
 
 

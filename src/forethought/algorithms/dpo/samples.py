@@ -21,7 +21,7 @@ from forethought.models.batching import (
 )
 from forethought.models.encoding import Encoder
 from forethought.offline.rows import stored_prompt
-from forethought.prompts.answers import parse_answer
+from forethought.prompts.responses import parse_response
 from forethought.targets.pairs import Pair
 from forethought.training.optim import Updater
 from forethought.training.reference import Reference
@@ -73,7 +73,7 @@ def to_answer_sample(step: Step, policy: HuggingFacePolicy) -> AnswerSample:
     else:
         allowed = ()
         ids, logprobs = policy.encoder.tokenize_answer(completion.text), []
-        split = parse_answer(_read_back(ids, policy.encoder), None).thought_span.stop
+        split = parse_response(_read_back(ids, policy.encoder), None).thought_span.stop
     policy.encoder.limits.require_prompt(
         len(prompt.token_ids) + len(ids) - 1, "the prompt with all but the end of its answer"
     )

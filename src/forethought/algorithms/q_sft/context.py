@@ -17,7 +17,7 @@ from forethought.models.encoding import Encoder
 from forethought.models.loading import BEHAVIOR
 from forethought.offline.dataset import require_known, stored, stored_earned
 from forethought.offline.episodes import Episode, to_episode
-from forethought.prompts.answers import write_answer
+from forethought.prompts.responses import write_response
 from forethought.rollouts.task import Task
 from forethought.runs.sources import MODEL_DIR
 from forethought.targets.reward_map import (
@@ -229,7 +229,7 @@ def _legal_answers(world: Task, encoder: Encoder) -> CompletionTrie:
     expected = f"vocabulary for {world.id}, which has no fixed list of actions"
     require(actions is not None, "action_set", "legal", expected)
     assert actions is not None
-    texts = (write_answer(ExpertAction(action, ()), "action_only") for action in actions)
+    texts = (write_response(ExpertAction(action, ()), "action_only") for action in actions)
     return CompletionTrie(encoder.tokenize_answer(text) for text in texts)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from forethought.algorithms.sft.config import SFTConfig
 from forethought.errors import ConfigError
 from forethought.offline.dataset import require_own, stored, stored_earned
-from forethought.prompts.wanted import tell_levels
+from forethought.prompts.prompters import ask_for_return_bins
 from forethought.rollouts.action_noise import SlippingExpert
 from forethought.rollouts.dagger import corrected
 from forethought.rollouts.scripted import expert_answer
@@ -60,7 +60,7 @@ def stored_steps(config: SFTConfig, path: Path) -> Iterator[Step]:
 
 def _asked(trajectory: Trajectory, told: tuple[int, ...], levels: int) -> Iterator[Step]:
     for number, step in enumerate(trajectory.steps, start=1):
-        messages = tell_levels(step.prompt.messages, told[:number], levels)
+        messages = ask_for_return_bins(step.prompt.messages, told[:number], levels)
         yield replace(step, prompt=replace(step.prompt, messages=messages))
 
 

@@ -11,7 +11,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from forethought.environments.alfworld.notes import Notes, kind
-from forethought.environments.alfworld.tasks import Goal, TaskType, openable_types, portable_things
+from forethought.environments.alfworld.package import (
+    Goal,
+    TaskType,
+    openable_types,
+    portable_things,
+)
 from forethought.environments.contract import ExpertAction
 
 TOOLS = {

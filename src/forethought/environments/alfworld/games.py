@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from forethought.environments.alfworld.engine import GameText
-from forethought.environments.alfworld.tasks import Goal, Split, TaskType
+from forethought.environments.alfworld.package import Goal, Split, TaskType
 from forethought.errors import StorageError
 
 TREE = "json_2.1.1"

@@ -6,32 +6,47 @@ an episode may; what is left can be solved by what an agent can know.
 
 import json
 import os
+import re
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from forethought.cache import cache_folder
 from forethought.environments.alfworld.engine import Engine, GameText
 from forethought.environments.alfworld.expert import advise
-from forethought.environments.alfworld.games import Game
+from forethought.environments.alfworld.games import (
+    GAME_FILE,
+    TREE,
+    Game,
+    find_games,
+    read_game,
+    write_game,
+)
 from forethought.environments.alfworld.grammar import TASK_MARK
 from forethought.environments.alfworld.notes import Exchange, Notes
-from forethought.environments.alfworld.package import domain_text, grammar_text, load_room
-from forethought.environments.alfworld.problem import goal_words, write_problem
-from forethought.environments.alfworld.scene import furnish, pairs_in
-from forethought.environments.alfworld.tasks import (
+from forethought.environments.alfworld.package import (
     OFFICIAL_GAMES,
     SPLITS,
     Goal,
     Split,
     TaskType,
+    data_folder,
+    domain_text,
+    grammar_text,
     is_held_out,
+    load_room,
     rooms_of,
 )
+from forethought.environments.alfworld.scene import furnish, goal_words, pairs_in, write_problem
+from forethought.errors import ConfigError
 
 VERSION = 1
 """Of the drawing: raised whenever a seed would give another game."""
@@ -169,3 +184,162 @@ def _remember(path: Path, attempt: int, walkthrough: tuple[str, ...]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.write_text(json.dumps({"attempt": attempt, "walkthrough": walkthrough}))
         temporary.replace(path)
+
+
+GENERATED_GAMES: dict[Split, int] = {"train": 3000, "valid_seen": 200, "valid_unseen": 200}
+"""How many games each split has where none are given."""
+
+
+class GameSource(Protocol):
+    """All games of a split, by number."""
+
+    @property
+    def is_official(self) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+    def game(self, index: int, engine: Engine) -> Game:
+        """Args:
+        engine: a generated game is tried out on it, and what it plays now is lost.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class GeneratedGames:
+    """The generator's, with seed 0: those that `forethought data alfworld` writes."""
+
+    split: Split
+    seed: int = 0
+
+    @property
+    def is_official(self) -> bool:
+        return False
+
+    def __len__(self) -> int:
+        return GENERATED_GAMES[self.split]
+
+    def game(self, index: int, engine: Engine) -> Game:
+        return generate_game(self.seed, self.split, index, engine).game
+
+
+@dataclass(frozen=True)
+class FolderGames:
+    """Those of a folder, in alphabetical order."""
+
+    root: Path
+    split: Split
+
+    @property
+    def is_official(self) -> bool:
+        return _is_official(self.root, self.split)
+
+    def __len__(self) -> int:
+        return len(_listed(self.root, self.split))
+
+    def game(self, index: int, engine: Engine) -> Game:
+        return read_game(_listed(self.root, self.split)[index])
+
+
+def open_games(folder: str | None, split: Split) -> GameSource:
+    """The games of a folder; by default those of ALFWORLD_DATA where that is set, else the
+    generator's.
+
+    Raises:
+        StorageError: the folder holds no games of this split.
+    """
+    named = folder or data_folder()
+    if not named:
+        return GeneratedGames(split)
+    source = FolderGames(Path(named), split)
+    len(source)
+    return source
+
+
+@lru_cache(maxsize=8)
+def _is_official(root: Path, split: Split) -> bool:
+    return read_game(_listed(root, split)[0]).is_official
+
+
+@lru_cache(maxsize=8)
+def _listed(root: Path, split: Split) -> tuple[Path, ...]:
+    """The folder is looked through once in a process."""
+    found = find_games(root, split)
+    expected = OFFICIAL_GAMES[split].total
+    if len(found) != expected and read_game(found[0]).is_official:
+        warnings.warn(
+            f"{root} has {len(found)} games of {split}, the official data {expected}",
+            stacklevel=3,
+        )
+    return found
+
+
+_TRIAL = re.compile(r"trial_G(\d+)_[a-z_]+_(\d+)_\d+$")
+
+BATCH = 20
+"""Games that a process makes between two reports."""
+
+
+class Written(NamedTuple):
+    """One game that was made."""
+
+    split: Split
+    task: str
+    """ "Pick", "Look", …"""
+    steps: int
+    """Commands in which the expert solves it."""
+
+
+def present_games(root: Path, split: Split, seed: int) -> set[int]:
+    """Numbers of the games that are there already, whole.
+
+    Raises:
+        ConfigError: there are games of another seed, or none of ours, in the split's folder.
+    """
+    present: set[int] = set()
+    for path in (root / TREE / split).glob(f"*/*/{GAME_FILE}"):
+        match = _TRIAL.search(path.parent.name)
+        if match is None or int(match.group(1)) != seed:
+            raise ConfigError(
+                f"{root} holds the game {path.parent.name}, which is not of seed {seed} — "
+                "name another --output"
+            )
+        present.add(int(match.group(2)))
+    return present
+
+
+def write_games(
+    root: Path, seed: int, split: Split, indices: list[int], *, workers: int
+) -> Iterator[Written]:
+    """Makes these games and writes their folders, in any order.
+
+    Args:
+        workers: processes; 0 works in this one.
+    """
+    if workers == 0:
+        yield from _write_batch(root, seed, split, indices)
+        return
+    batches = [indices[first : first + BATCH] for first in range(0, len(indices), BATCH)]
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    try:
+        futures = [pool.submit(_write_batch, root, seed, split, batch) for batch in batches]
+        for future in as_completed(futures):
+            yield from future.result()
+    finally:
+        pool.shutdown(cancel_futures=True)  # an error is told now, not behind the last game
+
+
+def _write_batch(root: Path, seed: int, split: Split, indices: list[int]) -> list[Written]:
+    engine = Engine()
+    written: list[Written] = []
+    for index in indices:
+        game, walkthrough = generate_game(seed, split, index, engine)
+        write_game(root, split, game, walkthrough)
+        written.append(Written(split, game.goal.task_type.label, len(walkthrough)))
+    engine.close()
+    return written
+
+
+def default_workers() -> int:
+    """As many processes as this one may use processors."""
+    return len(os.sched_getaffinity(0))

@@ -8,12 +8,13 @@ only sums of texts and of names are understood.
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-from forethought.environments.alfworld.libraries import load_libraries
+from forethought.environments.alfworld.package import load_libraries
 from forethought.errors import StorageError
 
 MAX_DEPTH = 64
@@ -285,3 +286,23 @@ def _compiled(node: ast.expr) -> Expression:
             return lambda variables: first(variables) or second(variables)
         case _:
             raise StorageError("only names, texts, + and or")
+
+
+def readable_names(ids: Iterable[str]) -> dict[str, str]:
+    """ "cabinet_bar__plus_00_dot_68_…" is called "cabinet 8", and so on, as the package does:
+    in alphabetical order of the ids, numbers are given out from the highest to 1."""
+    ordered = sorted(ids)
+    left = Counter(_word(name) for name in ordered if "_bar_" in name)
+    names: dict[str, str] = {}
+    for name in ordered:
+        if "_bar_" not in name:
+            names[name] = f"{name} "  # the package's own blank
+            continue
+        word = _word(name)
+        names[name] = f"{word} {left[word]}"
+        left[word] -= 1
+    return names
+
+
+def _word(name: str) -> str:
+    return name.split("_bar_", 1)[0] + ("basin" if "basin" in name else "")

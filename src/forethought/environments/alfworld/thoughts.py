@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from forethought.environments.alfworld.expert import TOOLS, reflect
 from forethought.environments.alfworld.notes import Notes, kind
-from forethought.environments.alfworld.tasks import Goal
-from forethought.environments.responses import read_field
+from forethought.environments.alfworld.package import Goal
+from forethought.environments.parts import read_field
 from forethought.types import Claim, ThoughtFacts
 
 _NAME = r"[a-z]+ \d+"

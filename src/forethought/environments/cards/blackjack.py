@@ -5,10 +5,16 @@ from typing import Literal
 
 import numpy as np
 
-from forethought.configs.parts import AnswerFormat
-from forethought.environments.cards.blackjack_picture import blackjack_picture
-from forethought.environments.cards.canvas import MAX_SIZE, MIN_SIZE
-from forethought.environments.cards.deck import ACE, KING, TEN, Card, draw_card
+from forethought.configs.parts import ResponseFormat
+from forethought.environments.cards.drawing import (
+    ACE,
+    KING,
+    MAX_SIZE,
+    MIN_SIZE,
+    TEN,
+    Card,
+    draw_card,
+)
 from forethought.environments.cards.dynamic_programming import (
     DEALER_STANDS_AT,
     EMPTY_HAND,
@@ -17,14 +23,29 @@ from forethought.environments.cards.dynamic_programming import (
     best_choice,
     game_chances,
 )
-from forethought.environments.cards.thoughts import blackjack_facts
+from forethought.environments.cards.images import blackjack_image
 from forethought.environments.cards.wording import CardsPrompter
-from forethought.environments.contract import Ceiling, DataPlayer, ExpertAction, Transition
-from forethought.environments.episode import Episode
-from forethought.environments.experts import EXPERTS, ExpertName, random_choice
-from forethought.environments.options import is_flag, is_whole_number, require_option
-from forethought.environments.wording import Prompter, Wording
-from forethought.types import Image, Metric, Observation, ThoughtFacts
+from forethought.environments.contract import (
+    Ceiling,
+    DataPolicy,
+    ExpertAction,
+    Prompter,
+    Transition,
+    Wording,
+)
+from forethought.environments.parts import (
+    EXPERTS,
+    Episode,
+    ExpertName,
+    concluded,
+    is_flag,
+    is_whole_number,
+    last_match,
+    random_choice,
+    read_field,
+    require_option,
+)
+from forethought.types import Claim, Image, Metric, Observation, ThoughtFacts
 
 ACTIONS = ("stand", "hit")
 PENALTY = -1.0
@@ -37,11 +58,11 @@ NATURAL_REWARD = 1.5
 DATA_SKILL = 0.15
 """How often the data policy stands; there are no published data to be like."""
 OFF_CANVAS = 4
-"""Index of the player's card that the public repository draws outside the picture."""
+"""Index of the player's card that the public repository draws outside the image."""
 
 
 def hand_of(cards: tuple[Card, ...]) -> Hand:
-    """What the cards are worth together."""
+    """The cards as a hand: their points, and whether an ace is among them."""
     hand = EMPTY_HAND
     for card in cards:
         hand = hand.plus(card.points)
@@ -83,7 +104,7 @@ class Blackjack:
         rules: "paper", or "reference" for the public repository's behavior: a card of
             ten points is always J, Q or K, the player's fifth card is not seen, and
             `natural` does nothing.
-        image_size: side of the picture, 48 to 1024 pixels.
+        image_size: side of the image, 48 to 1024 pixels.
         natural: a win with an ace and a ten-point card, undrawn, pays 1.5.
         expert: "optimal", or "random_choice" for one that sees as well, says the same, and
             names an action drawn uniformly from the legal ones.
@@ -138,7 +159,7 @@ class Blackjack:
     def observation(self) -> Observation:
         return Observation(
             text=None,
-            image=self._picture(),
+            image=self._image(),
             admissible_actions=None,
             state_key=self._state_key(),
             goal="Come closer to 21 than the dealer without exceeding it.",
@@ -172,16 +193,16 @@ class Blackjack:
     def data_skill(self) -> float:
         return DATA_SKILL
 
-    def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPlayer:
+    def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPolicy:
         """Reads the cards as the expert does, and stands with probability `skill` whatever they
         are: a habit, so that what it does often is not what is good."""
         require_option(0 <= skill <= 1, "skill", skill, "0 (always hits) to 1 (always stands)")
 
-        def answer() -> ExpertAction:
+        def act() -> ExpertAction:
             self._episode.require_open()
             return self._thinking("stand" if randomness.random() < skill else "hit")
 
-        return answer
+        return act
 
     def _thinking(self, action: str) -> ExpertAction:
         cards, points, dealer = self._in_words()
@@ -191,7 +212,7 @@ class Blackjack:
         return ExpertAction(action, (("thoughts", json.dumps(thought)),))
 
     def _in_words(self) -> tuple[str, str, str]:
-        """The player's cards, what they are worth, and the dealer's first card."""
+        """The player's cards, their points, and the dealer's first card, in words."""
         hand = hand_of(self._player)
         points = f"soft {hand.total}" if hand.is_soft else str(hand.total)
         return ", ".join(map(_points, self._player)), points, _points(self._dealer[0])
@@ -200,8 +221,8 @@ class Blackjack:
         cards, points, dealer = self._in_words()
         return blackjack_facts(response, cards=cards, points=points, dealer=dealer, actions=ACTIONS)
 
-    def prompter(self, answer_format: AnswerFormat, wording: Wording) -> Prompter:
-        return CardsPrompter("Blackjack", self.actions, answer_format, wording)
+    def prompter(self, response_format: ResponseFormat, wording: Wording) -> Prompter:
+        return CardsPrompter("Blackjack", self.actions, response_format, wording)
 
     def success(self) -> bool:
         return self._episode.total_reward > 0
@@ -212,11 +233,11 @@ class Blackjack:
     def close(self) -> None:
         """Nothing is held open."""
 
-    def _picture(self) -> Image:
+    def _image(self) -> Image:
         player = self._player
         if self.rules == "reference":
             player = player[:OFF_CANVAS] + player[OFF_CANVAS + 1 :]
-        return blackjack_picture(self.image_size, self._dealer, player, not self._is_revealed)
+        return blackjack_image(self.image_size, self._dealer, player, not self._is_revealed)
 
     def _state_key(self) -> str:
         """What can be known: a hidden card is not part of it."""
@@ -245,3 +266,26 @@ class Blackjack:
         self._player = (self._draw(), self._draw())
         self._is_revealed = False
         self._episode.begin()
+
+
+def blackjack_facts(
+    response: str, *, cards: str, points: str, dealer: str, actions: tuple[str, ...]
+) -> ThoughtFacts:
+    """Claims about both hands and the player's points: "I have A, 5: soft 16 points and the dealer
+    shows 9, I choose hit".
+
+    Args:
+        cards: of the player, as the expert writes them.
+        points: of the player, "soft " before them where an ace counts 11.
+        dealer: the dealer's first card.
+        actions: the game's.
+    """
+    thoughts = read_field(response, "thoughts")
+    return ThoughtFacts(
+        perceived=(
+            Claim("cards", last_match(r"I have ([A\d, ]+):", thoughts), cards),
+            Claim("dealer's card", last_match(r"dealer shows (A|\d+)", thoughts), dealer),
+        ),
+        inferred=(Claim("points", last_match(r": ((?:soft )?\d+) points", thoughts), points),),
+        concluded_actions=concluded(rf"I choose ({'|'.join(actions)})\b", thoughts),
+    )

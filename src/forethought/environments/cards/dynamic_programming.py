@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from forethought.environments.cards.deck import ACE, KING, TEN
+from forethought.environments.cards.drawing import ACE, KING, TEN
 
 Objective = Literal["wins", "return"]
 

@@ -6,17 +6,23 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from forethought.configs.parts import AnswerFormat
-from forethought.environments.cards.canvas import MAX_SIZE, MIN_SIZE
-from forethought.environments.cards.number_line_picture import number_line_picture
-from forethought.environments.cards.thoughts import number_line_facts
+from forethought.configs.parts import ResponseFormat
+from forethought.environments.cards.drawing import MAX_SIZE, MIN_SIZE
+from forethought.environments.cards.images import number_line_image
 from forethought.environments.cards.wording import CardsPrompter
-from forethought.environments.contract import Ceiling, ExpertAction, Transition
-from forethought.environments.episode import Episode
-from forethought.environments.experts import EXPERTS, ExpertName, random_choice
-from forethought.environments.options import is_whole_number, require_option
-from forethought.environments.wording import Prompter, Wording
-from forethought.types import Image, Metric, Observation, ThoughtFacts
+from forethought.environments.contract import Ceiling, ExpertAction, Prompter, Transition, Wording
+from forethought.environments.parts import (
+    EXPERTS,
+    Episode,
+    ExpertName,
+    concluded,
+    is_whole_number,
+    last_match,
+    random_choice,
+    read_field,
+    require_option,
+)
+from forethought.types import Claim, Image, Metric, Observation, ThoughtFacts
 
 ACTIONS = ("-", "+")
 LATER_REFERENCE = "reference_2d947f4"
@@ -86,7 +92,7 @@ class NumberLine:
     Description: two numbers on a line from 0 to `max_position`. RL4VLM, B.1.1.
 
     Observation: uint8 [image_size, image_size, 3], "Target: x" above "Current: y";
-    no text, so that only the picture tells.
+    no text, so that only the image shows them.
 
     Actions: 0 is `-`, 1 is `+`; the walls at 0 and `max_position` hold.
 
@@ -111,7 +117,7 @@ class NumberLine:
             the old one for one step more. "reference_2d947f4" for its behavior since the
             commit 2d947f4 of 2024-06-26: where the numbers drawn are equal, the target
             becomes (target + 1) mod max_position before the episode begins.
-        image_size: side of the picture, 48 to 1024 pixels.
+        image_size: side of the image, 48 to 1024 pixels.
         max_position: the largest number, 1 to 99.
         expert: "optimal", or "random_choice" for one that sees as well, says the same, and
             names an action drawn uniformly from the legal ones.
@@ -170,7 +176,7 @@ class NumberLine:
         current, target, target_moves = self._position
         return Observation(
             text=None,
-            image=self._picture(),
+            image=self._image(),
             admissible_actions=None,
             state_key=f"{current}->{target} shows {self._shown_target} moves {int(target_moves)}",
             goal="Bring the current number to the target number.",
@@ -192,23 +198,17 @@ class NumberLine:
     def expert(self) -> ExpertAction:
         self._episode.require_open()
         current, target, _ = self._position
-        relation = (
-            "equal to"
-            if current == target
-            else "smaller than"
-            if current < target
-            else "larger than"
-        )
         if self.expert_name == "random_choice":
             action = random_choice(ACTIONS, self.np_random, self._episode.steps)
         else:
             action = best_move(self._position, self.max_position)
+        thought = f"{current} is {relation(current, target)} {target}, so I choose {action}"
         return ExpertAction(
             action,
             (
                 ("current number", json.dumps(str(current))),
                 ("target number", json.dumps(str(target))),
-                ("thoughts", json.dumps(f"{current} is {relation} {target}, so I choose {action}")),
+                ("thoughts", json.dumps(thought)),
             ),
         )
 
@@ -217,8 +217,8 @@ class NumberLine:
             response, current=self._position.current, target=self._shown_target
         )
 
-    def prompter(self, answer_format: AnswerFormat, wording: Wording) -> Prompter:
-        return CardsPrompter("NumberLine", self.actions, answer_format, wording)
+    def prompter(self, response_format: ResponseFormat, wording: Wording) -> Prompter:
+        return CardsPrompter("NumberLine", self.actions, response_format, wording)
 
     def success(self) -> bool:
         return self._episode.total_reward > 0
@@ -229,8 +229,8 @@ class NumberLine:
     def close(self) -> None:
         """Nothing is held open."""
 
-    def _picture(self) -> Image:
-        return number_line_picture(
+    def _image(self) -> Image:
+        return number_line_image(
             self.image_size, self._shown_target, self._position.current, self.max_position
         )
 
@@ -245,3 +245,38 @@ class NumberLine:
         self._shown_target = self._position.target
         self._reached = False
         self._episode.begin()
+
+
+def relation(current: int, target: int) -> str:
+    """The comparison of the two numbers in words, as thoughts have it."""
+    if current == target:
+        return "equal to"
+    return "smaller than" if current < target else "larger than"
+
+
+_COMPARISON = r"(\d+ is (?:smaller than|larger than|equal to) \d+)"
+
+
+def number_line_facts(response: str, *, current: int, target: int) -> ThoughtFacts:
+    """Claims about both numbers, their comparison and the move: "4 is larger than 0, so I choose
+    -".
+
+    Args:
+        current: as the image shows it.
+        target: as the image shows it.
+    """
+    thoughts = read_field(response, "thoughts")
+    return ThoughtFacts(
+        perceived=(
+            Claim("current number", read_field(response, "current number"), str(current)),
+            Claim("target number", read_field(response, "target number"), str(target)),
+        ),
+        inferred=(
+            Claim(
+                "comparison",
+                last_match(_COMPARISON, thoughts),
+                f"{current} is {relation(current, target)} {target}",
+            ),
+        ),
+        concluded_actions=concluded(r"I choose ([-+])", thoughts),
+    )

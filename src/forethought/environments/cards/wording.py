@@ -7,8 +7,8 @@ same in a quarter of the tokens, which is what a model trained from scratch pays
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from forethought.configs.parts import AnswerFormat
-from forethought.environments.wording import Wording
+from forethought.configs.parts import ResponseFormat
+from forethought.environments.contract import Wording
 from forethought.types import Message, Observation
 
 
@@ -25,7 +25,7 @@ class CardsPrompter:
 
     game: str
     actions: tuple[str, ...]
-    answer_format: AnswerFormat
+    response_format: ResponseFormat
     wording: Wording
 
     @property
@@ -39,7 +39,7 @@ class CardsPrompter:
     @property
     def _fields(self) -> tuple[str, ...]:
         fields = self._text.fields
-        return fields if self.answer_format == "thoughts" else fields[-1:]
+        return fields if self.response_format == "thoughts" else fields[-1:]
 
     def messages(self, observation: Observation) -> tuple[Message, ...]:
         text, fields = self._text, self._fields

@@ -30,8 +30,8 @@ from forethought.environments.chess.stockfish import (
     draw_author,
     require_uci,
 )
-from forethought.environments.contract import Ceiling, DataPlayer, ExpertAction, Transition
-from forethought.environments.options import is_flag, is_whole_number, require_option
+from forethought.environments.contract import Ceiling, DataPolicy, ExpertAction, Transition
+from forethought.environments.parts import is_flag, is_whole_number, require_option
 from forethought.errors import ConfigError
 from forethought.types import Metric, Observation
 
@@ -236,7 +236,7 @@ class Chess:
         """Mean return about 0.21, the published data's; endgames: half of the moves are perfect."""
         return 0.65 if self._endgame is None else 0.5
 
-    def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPlayer:
+    def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPolicy:
         """Stockfish at mixed strengths, with mixed shares of random moves; in endgames the expert,
         with mixed shares of a beginner's moves.
 

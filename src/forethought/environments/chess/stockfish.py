@@ -14,7 +14,7 @@ from forethought.environments.chess.engine import (
     UciProcess,
 )
 from forethought.environments.chess.opponent import Choose, Recommendation, random_move
-from forethought.environments.options import require_option
+from forethought.environments.parts import require_option
 from forethought.errors import ConfigError, EnvironmentUnusableError
 
 START_TIMEOUT_S = 20.0

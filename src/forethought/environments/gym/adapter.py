@@ -14,21 +14,21 @@ import numpy as np
 from gymnasium import spaces
 from PIL import Image as Pillow
 
-from forethought.configs.parts import AnswerFormat
-from forethought.environments.contract import Ceiling, ExpertAction, Transition
-from forethought.environments.episode import Episode
+from forethought.configs.parts import ResponseFormat
+from forethought.environments.contract import Ceiling, ExpertAction, Prompter, Transition, Wording
 from forethought.environments.gym.grid import GridKnowledge, is_grid
 from forethought.environments.gym.knowledge import (
+    LAYOUTS,
     GymEnv,
     Knowledge,
     SpacesAlone,
+    TableKnowledge,
     action_names,
     can_be_said,
+    has_table,
 )
-from forethought.environments.gym.tables import LAYOUTS, TableKnowledge, has_table
 from forethought.environments.gym.template import TemplatePrompter, read_template
-from forethought.environments.options import is_whole_number, require_option
-from forethought.environments.wording import Prompter, Wording
+from forethought.environments.parts import Episode, is_whole_number, require_option
 from forethought.errors import ConfigError, MissingDependencyError, UnknownNameError
 from forethought.types import Image, Metric, Observation
 
@@ -164,8 +164,8 @@ class GymnasiumEnvironment:
     def metrics(self) -> tuple[Metric, ...]:
         return ()
 
-    def prompter(self, answer_format: AnswerFormat, wording: Wording) -> Prompter:
-        fields = self._knowledge.fields if answer_format == "thoughts" else ()
+    def prompter(self, response_format: ResponseFormat, wording: Wording) -> Prompter:
+        fields = self._knowledge.fields if response_format == "thoughts" else ()
         return TemplatePrompter(self._template, self.actions, (*fields, "action"))
 
     def render(self) -> Image | str:

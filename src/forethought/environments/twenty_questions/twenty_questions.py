@@ -1,30 +1,116 @@
 """20 Questions: find a hidden object by questions that are answered with Yes or No."""
 
 import json
-from typing import Literal, get_args
+from functools import cache, lru_cache
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from forethought.environments.contract import Ceiling, DataPlayer, ExpertAction, Transition
-from forethought.environments.episode import Episode
-from forethought.environments.options import require_option
-from forethought.environments.transcript import Turn, write_transcript
-from forethought.environments.twenty_questions.asking import (
-    MAX_QUESTIONS,
-    all_candidates,
-    expert_worth,
-    good_questions,
-    remaining,
-    return_bound,
-)
-from forethought.environments.twenty_questions.grammar import (
+from forethought.environments.contract import Ceiling, DataPolicy, ExpertAction, Transition
+from forethought.environments.parts import Episode, Turn, require_option, write_transcript
+from forethought.environments.twenty_questions.questions import (
     bare_words,
+    load_things,
     names,
     sentences,
+    truth_table,
     understand,
 )
-from forethought.environments.twenty_questions.knowledge import load_things, truth_table
 from forethought.types import Metric, Observation
+
+MAX_QUESTIONS = 20
+FEW = 3
+"""Of so many objects one is guessed: a guess splits three as well as a question, and may win."""
+
+Candidates = NDArray[np.int64]
+"""Numbers of the objects of which all answers so far are true, ascending."""
+
+
+@cache
+def all_candidates() -> Candidates:
+    """Every object; not to be written."""
+    everything = np.arange(len(load_things()))
+    everything.flags.writeable = False
+    return everything
+
+
+def good_questions(candidates: Candidates, count: int) -> tuple[int, ...]:
+    """Numbers of the questions (`grammar.sentences`) that tell most, best first.
+
+    The attributes that split the candidates most evenly, `count` at most, of equally even
+    ones the first; of at most three candidates, or of some that no attribute tells apart, a
+    guess of each. The expert asks the first.
+
+    Args:
+        candidates: at least one.
+    """
+    return _good_questions(candidates.tobytes(), count)
+
+
+@lru_cache(maxsize=1 << 16)
+def _good_questions(key: bytes, count: int) -> tuple[int, ...]:
+    candidates = np.frombuffer(key, np.int64)
+    true = truth_table()[candidates].sum(axis=0)
+    smaller = np.minimum(true, len(candidates) - true)
+    order = np.argsort(-smaller, kind="stable")[:count]
+    splits = tuple(int(attribute) for attribute in order if smaller[attribute] > 0)
+    guesses = tuple(truth_table().shape[1] + int(thing) for thing in candidates)
+    return splits if splits and len(candidates) > FEW else guesses
+
+
+def remaining(candidates: Candidates, question: int, answer: bool) -> Candidates:
+    """The candidates of which this answer is true."""
+    table = truth_table()
+    attributes = table.shape[1]
+    if question < attributes:
+        return candidates[table[candidates, question] == answer]
+    return candidates[(candidates == question - attributes) == answer]
+
+
+class Worth(NamedTuple):
+    """Over all hidden objects, each as likely as the others."""
+
+    success_rate: float
+    mean_return: float
+
+
+@cache
+def expert_worth() -> Worth:
+    """The expert's success rate and mean return, exact: every hidden object is played."""
+    attributes = truth_table().shape[1]
+    total = len(load_things())
+    wins = wrong = 0
+    level = [all_candidates()]
+    for _ in range(MAX_QUESTIONS):
+        following: list[Candidates] = []
+        for candidates in level:
+            question = good_questions(candidates, 1)[0]
+            is_guess = question >= attributes
+            wins += is_guess
+            wrong += len(candidates) - is_guess
+            parts = [remaining(candidates, question, answer) for answer in (False, True)]
+            following += [part for part in parts[: 1 if is_guess else 2] if len(part)]
+        level = following
+    return Worth(wins / total, -wrong / total)
+
+
+@cache
+def return_bound() -> float:
+    """A mean return that no policy exceeds, whatever the attributes are.
+
+    F(n), the fewest wrong guesses and questions summed over n objects, one of them hidden:
+
+        F(1) = 0,   F(n) = min(n - 1 + F(n - 1), n + min over k of F(k) + F(n - k))
+
+    a guess, which is right for one of them, or a question, which splits them in two.
+    """
+    fewest = [0, 0]
+    for n in range(2, len(load_things()) + 1):
+        split = min(fewest[k] + fewest[n - k] for k in range(1, n // 2 + 1))
+        fewest.append(min(n - 1 + fewest[n - 1], n + split))
+    return -fewest[-1] / (len(fewest) - 1)
+
 
 Wordings = Literal["sentences", "words"]
 Replies = Literal["answers", "facts"]
@@ -53,7 +139,7 @@ class TwentyQuestions:
     Observation: the questions so far and their answers, two lines each, empty at the start:
     "> Is it alive?", "No.".
 
-    Actions: any text. Understood are the questions that `grammar.py` can read: each
+    Actions: any text. Understood are the questions that `questions.py` can read: each
     attribute in several wordings, and guesses ("Is it a cat?"). Gymnasium's actions are the
     numbers of the questions in their usual wording, attributes first. Legal are the questions
     that were not asked yet: an answer heard twice costs as much and tells nothing.
@@ -181,7 +267,7 @@ class TwentyQuestions:
             thought = f"only {self._things[self._candidates[0]].guesses[0]} is left"
         return ExpertAction(self._usual[question], (("thoughts", json.dumps(thought)),))
 
-    def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPlayer:
+    def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPolicy:
         require_option(0 <= skill <= 1, "skill", skill, "0 (chance) to 1 (always informed)")
 
         def answer() -> ExpertAction:

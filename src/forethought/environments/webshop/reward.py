@@ -6,14 +6,43 @@
 Yao et al. 2022, Eq. 2; the details are those of the public repository (`web_agent_site`).
 """
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
 from thefuzz.fuzz import token_set_ratio
 
-from forethought.environments.webshop.nouns import nouns
 from forethought.environments.webshop.products import Goal, GoalOption, Product
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+
+_OTHERS = (
+    # function words
+    "a an the this that these those and or but nor of for with without in on at by to from into "
+    "onto over under per via as is are was were be been am it its you your yours we our us he she "
+    "his her him they them their i me my if than then so not no nor all any each every both more "
+    "most less least some such very too also just only can will may might must should would could "
+    "do does did has have had who which what when where while how up out about between after "
+    "before during "
+    # adjectives and adverbs that are adjectives in titles, too
+    "modern new natural black easy adjustable portable perfect great good best long short thick "
+    "thin soft durable comfortable breathable lightweight waterproof reusable removable flexible "
+    "compatible suitable available different various large small big wide narrow multi mini dry "
+    "wet clean safe strong high low full extra other first second one two three four five six "
+    "seven eight nine ten upholstered listed "
+    # verbs of titles
+    "made fits makes keeps includes get make keep use using"
+)
+_NOT_NOUNS = frozenset(_OTHERS.split())
+
+
+@lru_cache(maxsize=1 << 14)
+def nouns(title: str) -> tuple[str, ...]:
+    """The nouns and proper nouns of a title, lower case, in order; repeated where it repeats."""
+    words = (word.lower() for word in _WORD.findall(title))
+    return tuple(word for word in words if word not in _NOT_NOUNS and any(map(str.isalpha, word)))
+
 
 ALIKE = 85
 """Two phrases match if their token-set ratio is above this."""

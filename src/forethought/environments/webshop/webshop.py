@@ -8,16 +8,23 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from forethought.configs.parts import AnswerFormat
-from forethought.environments.contract import Ceiling, DataPlayer, ExpertAction, Transition
-from forethought.environments.episode import Episode
-from forethought.environments.options import is_whole_number, require_option
-from forethought.environments.webshop.files import GoalSource, read_catalogue
+from forethought.configs.parts import ResponseFormat
+from forethought.environments.contract import (
+    Ceiling,
+    DataPolicy,
+    ExpertAction,
+    Prompter,
+    Transition,
+    Wording,
+)
+from forethought.environments.parts import Episode, is_whole_number, require_option
 from forethought.environments.webshop.generator import generate_catalogue
 from forethought.environments.webshop.pages import (
+    HITS,
     PER_PAGE,
     Piece,
     Place,
+    SearchEngine,
     Shop,
     as_rich_text,
     as_text,
@@ -26,9 +33,14 @@ from forethought.environments.webshop.pages import (
     parse_action,
     pieces_of,
 )
-from forethought.environments.webshop.products import SPLITS, Goal, Split
+from forethought.environments.webshop.products import (
+    SPLITS,
+    Goal,
+    GoalSource,
+    Split,
+    read_catalogue,
+)
 from forethought.environments.webshop.reward import Reward, reward_of
-from forethought.environments.webshop.search import HITS, SearchEngine
 from forethought.environments.webshop.shoppers import (
     Plan,
     advise,
@@ -37,7 +49,6 @@ from forethought.environments.webshop.shoppers import (
     weak_action,
 )
 from forethought.environments.webshop.wording import WebShopPrompter
-from forethought.environments.wording import Prompter, Wording
 from forethought.types import Metric, Observation
 
 View = Literal["text", "text_rich"]
@@ -236,9 +247,9 @@ class WebShop:
         plain = f"{action[0]}[{action[1]}]"
         return plain if plain in admissible else None
 
-    def prompter(self, answer_format: AnswerFormat, wording: Wording) -> Prompter:
+    def prompter(self, response_format: ResponseFormat, wording: Wording) -> Prompter:
         """One wording: there is no published one."""
-        return WebShopPrompter(answer_format)
+        return WebShopPrompter(response_format)
 
     def legal_actions(self) -> tuple[str, ...]:
         """The clicks of this page; on the search page the queries of the original's baselines
@@ -255,7 +266,7 @@ class WebShop:
         self._episode.require_open()
         return advise(self.shop, self._place, self._goal, self._plan())
 
-    def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPlayer:
+    def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPolicy:
         require_option(0 <= skill <= 1, "skill", skill, "0 (careless) to 1 (the expert's choices)")
 
         def answer() -> ExpertAction:

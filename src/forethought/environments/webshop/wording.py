@@ -16,7 +16,7 @@ observation; `view=text`, which marks neither, is told with bars between its pie
 import re
 from dataclasses import dataclass
 
-from forethought.configs.parts import AnswerFormat
+from forethought.configs.parts import ResponseFormat
 from forethought.types import Message, Observation
 
 _BUTTON = re.compile(r"\[button\] (.*) \[button_\]")
@@ -29,14 +29,14 @@ _LEFT_OUT = ("instruction:", "you have clicked ", "rating: n.a.")
 class WebShopPrompter:
     """Goal, page, and the form of the answer."""
 
-    answer_format: AnswerFormat
+    response_format: ResponseFormat
 
     @property
     def response_fields(self) -> tuple[str, ...]:
-        return ("thoughts", "action") if self.answer_format == "thoughts" else ("action",)
+        return ("thoughts", "action") if self.response_format == "thoughts" else ("action",)
 
     def messages(self, observation: Observation) -> tuple[Message, ...]:
-        form = "thoughts, action" if self.answer_format == "thoughts" else "action"
+        form = "thoughts, action" if self.response_format == "thoughts" else "action"
         page = describe_page(observation.text or "", observation.goal)
         return (Message("user", f"goal: {observation.goal}\n{page}\nJSON: {form}"),)
 

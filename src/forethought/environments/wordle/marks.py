@@ -1,12 +1,32 @@
 """What a guess reveals: one mark per letter."""
 
+from collections.abc import Iterable
 from functools import cache, lru_cache
+from importlib.resources import files
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from forethought.environments.wordle.words import LETTERS, WordList, load_words
+LETTERS = 5
+
+WordList = Literal["small", "large"]
+
+
+@cache
+def load_words(name: WordList) -> tuple[str, ...]:
+    """Every word that may be hidden or guessed, in alphabetical order.
+
+    small: 412 common words; large: 754, those of small included.
+    """
+    folder = files("forethought.environments.wordle")
+    return tuple((folder / f"words_{name}.txt").read_text(encoding="ascii").split())
+
+
+def spelled(word: str) -> str:
+    """The letters apart, "c r a n e": one token each for every tokenizer."""
+    return " ".join(word)
+
 
 Rules = Literal["official", "reference"]
 
@@ -69,3 +89,36 @@ def mark_table(words: WordList, rules: Rules) -> NDArray[np.uint8]:
         table += (marks * 3**place).astype(np.uint8)
     table.flags.writeable = False
     return table
+
+
+ANY = "any"
+"""A place whose letter is not known: a word, as letters are, so that places stay apart for
+every tokenizer."""
+
+
+def known(guesses: Iterable[tuple[str, int]]) -> str:
+    """ "not c n, has r, now any any a any e": letters that the word does not have, letters that it
+    has at a place not yet known, and the letter of each place.
+
+    The places come last: what belongs into a place then lies equally far back for every letter
+    of the next guess. It says less than the marks do: a letter's wrong places, and how often the
+    word has it, are left out.
+
+    Args:
+        guesses: words, and the `code` of their marks.
+    """
+    places = [ANY] * LETTERS
+    absent: set[str] = set()
+    present: set[str] = set()
+    for word, code in guesses:
+        for place, letter in enumerate(word):
+            mark = code // 3**place % 3
+            if mark == IN_PLACE:
+                places[place] = letter
+            (absent if mark == ABSENT else present).add(letter)
+    told = [
+        f"{title} {' '.join(sorted(letters))}"
+        for title, letters in (("not", absent - present), ("has", present - set(places)))
+        if letters
+    ]
+    return ", ".join((*told, f"now {' '.join(places)}"))

@@ -19,7 +19,7 @@ from forethought.environments.contract import ExpertAction
 from forethought.errors import ConfigError
 from forethought.evaluation.evaluate import EvaluationSettings, play_policy
 from forethought.generation.huggingface import load_policy
-from forethought.prompts.answers import write_answer
+from forethought.prompts.responses import write_response
 from forethought.rollouts.scripted import play
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import Task, open_task
@@ -104,7 +104,7 @@ def turning_off(world: Task, seeds: range) -> Iterator[Trajectory]:
 
     def answer(_: object, seen: Observation) -> str:
         move = "right" if seen.text is not None and "row 2" in seen.text else "down"
-        return write_answer(ExpertAction(move, ()), "action_only")
+        return write_response(ExpertAction(move, ()), "action_only")
 
     return play(world.id, Crossing(), world.prompter, answer, seeds)
 

@@ -9,10 +9,20 @@ from forethought.cache import CACHE_VARIABLE
 from forethought.environments.alfworld.engine import Engine, GameText
 from forethought.environments.alfworld.games import Game, write_game
 from forethought.environments.alfworld.generator import solve
-from forethought.environments.alfworld.package import domain_text, grammar_text, load_room
-from forethought.environments.alfworld.problem import goal_words, write_problem
-from forethought.environments.alfworld.scene import Receptacle, Scene, Thing
-from forethought.environments.alfworld.tasks import Goal, TaskType
+from forethought.environments.alfworld.package import (
+    Goal,
+    TaskType,
+    domain_text,
+    grammar_text,
+    load_room,
+)
+from forethought.environments.alfworld.scene import (
+    Receptacle,
+    Scene,
+    Thing,
+    goal_words,
+    write_problem,
+)
 
 
 @pytest.fixture(scope="session", autouse=True)

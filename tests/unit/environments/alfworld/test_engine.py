@@ -8,14 +8,22 @@ from pathlib import Path
 import pytest
 
 from benchmarks.speed.plain_alfworld import PlainEngine
-from forethought.environments.alfworld import libraries
-from forethought.environments.alfworld.engine import NOTHING_HAPPENS, Engine, GameText
+from forethought.environments.alfworld import package
+from forethought.environments.alfworld.engine import (
+    NOTHING_HAPPENS,
+    Engine,
+    GameText,
+    translate,
+    translate_anew,
+)
 from forethought.environments.alfworld.games import Game
 from forethought.environments.alfworld.generator import Draw, draw_game
-from forethought.environments.alfworld.grammar import compile_expression, read_grammar
-from forethought.environments.alfworld.names import readable_names
-from forethought.environments.alfworld.tasks import SPLITS, TaskType
-from forethought.environments.alfworld.translation import translate, translate_anew
+from forethought.environments.alfworld.grammar import (
+    compile_expression,
+    read_grammar,
+    readable_names,
+)
+from forethought.environments.alfworld.package import SPLITS, TaskType
 from forethought.errors import StorageError
 from tests.unit.environments.alfworld.conftest import small_game
 
@@ -107,7 +115,7 @@ def test_facts_of_old_games_are_let_go(engine: Engine, monkeypatch: pytest.Monke
     """TextWorld keeps every fact that there ever was; a game goes on where they are dropped."""
     import mementos.core
 
-    monkeypatch.setattr(libraries, "MAX_REMEMBERED", 10)
+    monkeypatch.setattr(package, "MAX_REMEMBERED", 10)
     other = Engine()
     other.start(small_game(TaskType.PICK).text)
     remembered = mementos.core._memento_cache  # pyright: ignore[reportPrivateUsage]

@@ -6,7 +6,7 @@ import pytest
 
 from forethought.environments.alfworld.expert import MAX_WORDS, advise
 from forethought.environments.alfworld.notes import Notes
-from forethought.environments.alfworld.tasks import Goal, TaskType
+from forethought.environments.alfworld.package import Goal, TaskType
 
 ROOM = ("cabinet 1", "countertop 1", "drawer 1", "drawer 2", "fridge 1", "shelf 1", "shelf 2")
 PICK = Goal(TaskType.PICK, "Mug", "Shelf", "")

@@ -6,23 +6,30 @@ from pathlib import Path
 
 import pytest
 
-from forethought.environments.alfworld.dataset import present_games, write_games
 from forethought.environments.alfworld.engine import Engine
 from forethought.environments.alfworld.games import GAME_FILE, find_games, read_game, write_game
 from forethought.environments.alfworld.generator import (
     Draw,
+    FolderGames,
+    GeneratedGames,
     draw_game,
     generate_game,
     goals_in,
+    open_games,
     possible_rooms,
+    present_games,
     task_types_of,
+    write_games,
 )
-from forethought.environments.alfworld.names import readable_names
-from forethought.environments.alfworld.package import load_room, room_numbers
-from forethought.environments.alfworld.problem import pddl_name
-from forethought.environments.alfworld.scene import kind_of, receptacles_of
-from forethought.environments.alfworld.sources import FolderGames, GeneratedGames, open_games
-from forethought.environments.alfworld.tasks import SPLITS, TaskType, rooms_of
+from forethought.environments.alfworld.grammar import readable_names
+from forethought.environments.alfworld.package import (
+    SPLITS,
+    TaskType,
+    load_room,
+    room_numbers,
+    rooms_of,
+)
+from forethought.environments.alfworld.scene import kind_of, pddl_name, receptacles_of
 from forethought.errors import ConfigError, StorageError
 from tests.unit.environments.alfworld.conftest import small_game
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forethought.environments.alfworld.icons import CELL, Ring, cell, glyph
+from forethought.environments.alfworld.image import CELL, Ring, cell, draw_scene, glyph, layout
 from forethought.environments.alfworld.package import constants
-from forethought.environments.alfworld.picture import draw_scene, layout
 from forethought.environments.alfworld.progress import Situation
 
 KITCHEN = Situation(

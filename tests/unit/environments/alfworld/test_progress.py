@@ -2,9 +2,8 @@
 
 import pytest
 
-from forethought.environments.alfworld.progress import Situation, conditions_met
-from forethought.environments.alfworld.rewards import Purse, Reward
-from forethought.environments.alfworld.tasks import Goal, TaskType
+from forethought.environments.alfworld.package import Goal, TaskType
+from forethought.environments.alfworld.progress import Purse, Reward, Situation, conditions_met
 
 SHELF, OTHER = "shelf 1", "shelf 2"
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forethought.environments.alfworld.alfworld import ALFWorld
 from forethought.environments.alfworld.notes import Notes
-from forethought.environments.alfworld.tasks import Goal, TaskType
+from forethought.environments.alfworld.package import Goal, TaskType
 from forethought.environments.alfworld.thoughts import alfworld_facts
-from forethought.environments.alfworld.world import ALFWorld
-from forethought.prompts.answers import write_answer
+from forethought.prompts.responses import write_response
 from forethought.types import ThoughtFacts
 
 ROOM = ("cabinet 1", "countertop 1", "drawer 1", "microwave 1", "shelf 1")
@@ -45,7 +45,7 @@ def test_the_expert_is_right_and_does_what_it_concludes(games: Path, expert: str
         ended = False
         while not ended:
             expert_action = environment.expert()
-            response = write_answer(expert_action, "thoughts")
+            response = write_response(expert_action, "thoughts")
             found = environment.thought_facts(response)
             assert all(truths(found).values()), (response, found)
             assert expert_action.action in found.concluded_actions, (response, found)

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from forethought.environments import make_environment
-from forethought.environments.alfworld.tasks import TaskType
-from forethought.environments.alfworld.world import (
+from forethought.environments.alfworld.alfworld import (
     EVALUATION_SEEDS,
     ALFWorld,
     Match,
     SplitOption,
     View,
 )
+from forethought.environments.alfworld.package import TaskType
 from forethought.environments.gymnasium_view import GymnasiumView
 from forethought.errors import ConfigError
-from forethought.prompts.answers import parse_answer
+from forethought.prompts.responses import parse_response
 from forethought.rollouts.scripted import written
 from forethought.rollouts.seeding import Split, episode_seed
 
@@ -106,7 +106,7 @@ def test_matching(games: Path) -> None:
         for text, is_accepted in zip(texts, accepted, strict=True):
             world.reset(1)
             answer = written(json.dumps({"action": text}))
-            parsed = parse_answer(
+            parsed = parse_response(
                 answer,
                 world.observation().admissible_actions,
                 resolve_action=world.resolve_action,

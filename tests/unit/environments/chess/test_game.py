@@ -14,7 +14,7 @@ from forethought.environments.chess.opponent import Recommendation
 from forethought.environments.contract import Transition
 from forethought.environments.gymnasium_view import GymnasiumView
 from forethought.errors import ConfigError
-from forethought.prompts.answers import parse_answer
+from forethought.prompts.responses import parse_response
 from forethought.rollouts.scripted import written
 
 START = chess.STARTING_FEN
@@ -229,7 +229,7 @@ def test_the_list_knows_what_the_world_takes_for_a_move(
     listed = pickle.loads(pickle.dumps(scholar.observation().admissible_actions))  # noqa: S301
     assert listed == scholar.legal_actions()
     said = written(json.dumps({"action": text}))
-    parsed = parse_answer(said, listed, resolve_action=scholar.resolve_action)
+    parsed = parse_response(said, listed, resolve_action=scholar.resolve_action)
     assert (parsed.action, parsed.is_valid) == (meant or text, meant is not None)
     assert (scholar.step(text).reward >= 0) is parsed.is_valid
 
@@ -238,7 +238,7 @@ def test_uci_has_no_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = world(monkeypatch, "e7e5", legal_moves=True)
     listed = plain.observation().admissible_actions
     said = written('{"action": "e2e4+"}')
-    assert not parse_answer(said, listed, resolve_action=plain.resolve_action).is_valid
+    assert not parse_response(said, listed, resolve_action=plain.resolve_action).is_valid
     assert plain.step("e2e4+").reward == -1
 
 

@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 
 from forethought.environments import make_environment
-from forethought.environments.check import check_environment
+from forethought.environments.check import check_environment, prove
 from forethought.environments.contract import WithExpert, ceiling_of
-from forethought.environments.gym.proof import prove
 from forethought.errors import (
     ConfigError,
     EnvironmentUnusableError,
     MissingDependencyError,
     UnknownNameError,
 )
-from forethought.prompts.choice import make_prompter
+from forethought.prompts.prompters import make_prompter
 
 HOME = "tests.unit.environments.gym.strange"
 CORRIDOR = f"gym:{HOME}:Corridor-v0"
@@ -165,7 +164,7 @@ def test_the_template_is_filled_once(tmp_path: Path) -> None:
     assert message.text == (
         f'Task: go right\n{seen.text}\nChoose: left, right {{"thoughts", "action"}}'
     )
-    (short,) = make_prompter(corridor, answer_format="action_only").messages(seen)
+    (short,) = make_prompter(corridor, response_format="action_only").messages(seen)
     assert short.text.endswith('{"action"}')
 
 

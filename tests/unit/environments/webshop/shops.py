@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from forethought.environments.webshop.pages import Shop
+from forethought.environments.webshop.pages import SearchEngine, Shop
 from forethought.environments.webshop.products import Catalogue, Goal, Product
-from forethought.environments.webshop.search import SearchEngine
 
 SHIRT = Product(
     asin="B0SHIRT001",

@@ -12,11 +12,11 @@ from rapidfuzz import fuzz
 from rapidfuzz.utils import default_process
 
 from forethought.environments.webshop.generator import generate_catalogue
-from forethought.environments.webshop.nouns import nouns
 from forethought.environments.webshop.products import Goal, GoalOption, Product
 from forethought.environments.webshop.reward import (
     has_attribute,
     is_option,
+    nouns,
     reward_of,
     title_score,
     type_factor,

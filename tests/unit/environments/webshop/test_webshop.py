@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from forethought.environments.registry import make_environment
-from forethought.environments.webshop.files import read_catalogue
 from forethought.environments.webshop.generator import generate_catalogue
-from forethought.environments.webshop.products import SPLITS, Catalogue
-from forethought.environments.webshop.search import SearchEngine
+from forethought.environments.webshop.pages import SearchEngine
+from forethought.environments.webshop.products import SPLITS, Catalogue, read_catalogue
 from forethought.environments.webshop.webshop import EVALUATION_SEEDS, WebShop
 from forethought.errors import ConfigError, ForethoughtError, StorageError
 from tests.unit.environments.webshop.shops import SHIRT
