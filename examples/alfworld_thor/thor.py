@@ -22,7 +22,7 @@ from forethought.environments.alfworld.games import TRAJECTORY_FILE, find_games,
 from forethought.environments.alfworld.generator import LIMIT_STEPS
 from forethought.environments.alfworld.notes import NOTHING_HAPPENS, Exchange, Notes
 from forethought.environments.alfworld.package import SPLITS, Split, data_folder, import_alfworld
-from forethought.environments.alfworld.progress import CONDITIONS, Purse, Reward
+from forethought.environments.alfworld.progress import CONDITIONS, Reward, RewardParts
 from forethought.environments.alfworld.prompt import ALFWorldPrompter, alfworld_summary
 from forethought.environments.alfworld.thoughts import alfworld_facts
 from forethought.environments.contract import (
@@ -134,7 +134,7 @@ class ThorWorld:
         self._notes, self._inadmissible = Notes(), 0
         self._read(Exchange(None, texts[0]), infos)
         conditions = CONDITIONS[self._game.goal.task_type]
-        self._purse = Purse(self._rule, conditions, most_met=self._met)
+        self._paid = RewardParts(self._rule, conditions, most_met=self._met)
         self._episode.begin()
         return self.observation()
 
@@ -160,7 +160,7 @@ class ThorWorld:
             self._text = NOTHING_HAPPENS
             self._notes = self._notes.after(Exchange(action, NOTHING_HAPPENS))
             self._path = (*self._path, None)
-        reward = self._purse.pay(met=self._met, won=self._won, admissible=admissible)
+        reward = self._paid.pay(met=self._met, won=self._won, admissible=admissible)
         return self._episode.record(reward, terminated=self._won)
 
     def legal_actions(self) -> tuple[str, ...]:
@@ -187,10 +187,10 @@ class ThorWorld:
 
     def metrics(self) -> tuple[Metric, ...]:
         return (
-            Metric("progress", self._met / self._purse.conditions),
-            Metric("goal_reward", self._purse.goal),
-            Metric("progress_reward", self._purse.progress),
-            Metric("penalty", self._purse.penalty),
+            Metric("progress", self._met / self._paid.conditions),
+            Metric("goal_reward", self._paid.goal),
+            Metric("progress_reward", self._paid.progress),
+            Metric("penalty", self._paid.penalty),
             Metric("inadmissible", float(self._inadmissible)),
             Metric("official", float(self._game.is_official)),
         )

@@ -25,7 +25,7 @@ WORDLE: list[tuple[WordList, Rules, int]] = [
 @pytest.mark.parametrize(("words", "rules", "wrong"), WORDLE)
 def test_wordles_expert_finds_every_word(words: WordList, rules: Rules, wrong: int) -> None:
     """-1.879, -1.888; -2.054, -2.057."""
-    worth = wordle.expert_worth(words, rules)
+    worth = wordle.expert_result(words, rules)
     assert worth.success_rate == 1.0
     assert worth.mean_return == pytest.approx(-wrong / len(load_words(words)), abs=1e-12)
 
@@ -65,7 +65,7 @@ def test_wordles_bound(words: WordList) -> None:
     bound = wordle.return_bound(words, "official")
     least = -(most - 1 + 2 * (len(everything) - most)) / len(everything)
     assert bound == pytest.approx(least) if words == "small" else bound >= least
-    assert wordle.expert_worth(words, "official").mean_return < bound
+    assert wordle.expert_result(words, "official").mean_return < bound
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def mean_return(name: str, skill: float, episodes: int) -> float:
 
 def test_twenty_questions_expert_finds_every_object() -> None:
     """-7.190; played through the world, and by walking its tree."""
-    worth = twenty_questions.expert_worth()
+    worth = twenty_questions.expert_result()
     world = make_environment("TwentyQuestions")
     total, found = 0.0, set[int]()
     seed = 0
@@ -161,4 +161,4 @@ def test_twenty_questions_bound() -> None:
 
     assert [fewest(n) for n in (1, 2, 3, 4, 5, 6)] == [0, 1, 3, 6, 9, 12]
     assert twenty_questions.return_bound() == pytest.approx(-fewest(158) / 158)
-    assert twenty_questions.expert_worth().mean_return < twenty_questions.return_bound()
+    assert twenty_questions.expert_result().mean_return < twenty_questions.return_bound()

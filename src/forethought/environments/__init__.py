@@ -1,4 +1,4 @@
-"""What world is there? Importing this package registers the worlds that are shipped."""
+"""The environments that can be acted in; importing this package registers the shipped ones."""
 
 from forethought.environments.catalog import SHIPPED
 from forethought.environments.registry import (

@@ -1,4 +1,4 @@
-"""The worlds that Forethought ships."""
+"""The environments that Forethought ships."""
 
 from forethought.environments.parts import Option
 from forethought.environments.registry import EnvironmentSpec
@@ -20,7 +20,7 @@ IMAGE_SIZE = Option("image_size", 300, "a whole number from 48 to 1024", "side i
 NUMBER_LINE = EnvironmentSpec(
     id="forethought/NumberLine-v0",
     entry_point="forethought.environments.cards.number_line:NumberLine",
-    summary="Walk from the current number to the target number, both shown in a picture.",
+    summary="Walk from the current number to the target number, both shown in an image.",
     observation="image",
     actions="- +",
     reward="+1 on the target, -1 for a step that does not come closer, else 0",
@@ -119,7 +119,7 @@ WORDLE = EnvironmentSpec(
             "replies",
             "marks",
             "marks or known",
-            "the last guess's marks, or behind them what all marks so far say together",
+            "the last guess's marks, or after them what all marks so far say together",
         ),
         Option("spelling", "letters", "letters or words", "guesses as c r a n e, or as crane"),
     ),
@@ -179,7 +179,7 @@ ALFWORLD = EnvironmentSpec(
     id="forethought/ALFWorld-v0",
     entry_point="forethought.environments.alfworld.alfworld:ALFWorld",
     summary="Bring, clean, heat, cool or look at household things, in rooms seen bit by bit.",
-    observation="text, a schematic picture, or both; the admissible commands are listed",
+    observation="text, a schematic image, or both; the admissible commands are listed",
     actions="a command, such as: go to desk 1; take mug 1 from desk 1; heat mug 1 with microwave 1",
     reward="50 for the goal, 1 for each of its conditions met for the first time, "
     "-1 for an inadmissible command",
@@ -210,8 +210,8 @@ ALFWORLD = EnvironmentSpec(
             "exact or reference",
             "reference: the first admissible command that the text contains",
         ),
-        Option("view", "text", "text, picture or both", "what the agent is shown"),
-        Option("labels", False, "True or False", "names in the picture, from 256 pixels"),
+        Option("view", "text", "text, image or both", "what the agent is shown"),
+        Option("labels", False, "True or False", "names in the image, from 256 pixels"),
         Option("expert", "direct", "direct or scan", "scan: its thoughts go through what is left"),
         IMAGE_SIZE,
     ),

@@ -1,4 +1,4 @@
-"""Does a world keep the contract? Run this on your own before training on it.
+"""Whether an environment keeps the contract. Run it on your own before training on it.
 
 Gymnasium's `check_env` looks at spaces; this looks at the text side: replay, keys,
 odd strings, ends, experts, and randomness that does not come from the seed.
@@ -44,7 +44,7 @@ ODD_STRINGS = (
     "(" * 10_000,
     "x" * 100_000,
 )
-"""Texts that models and mischief write; none may stop a world."""
+"""Texts that models and mischief write; none may stop an environment."""
 
 ODD_SHARE = 0.15
 """Share of the steps at which an odd string is tried."""
@@ -54,14 +54,14 @@ MAX_STEPS = 2_000
 
 
 class Moment(NamedTuple):
-    """All that can be seen of a world between two actions."""
+    """All that can be seen of an environment between two actions."""
 
     observation: Observation
     legal_actions: tuple[str, ...]
     expert_action: ExpertAction | None
     success: bool
     metrics: tuple[Metric, ...]
-    picture: bytes
+    image_digest: bytes
     """A digest of the observation's image, taken at the time."""
 
 
@@ -86,7 +86,7 @@ def check_environment(
     Raises:
         EnvironmentCheckError: the contract is broken.
     """
-    is_class = isinstance(environment_or_factory, type)  # it has `reset`, and builds worlds
+    is_class = isinstance(environment_or_factory, type)  # it has `reset`, and builds environments
     if hasattr(environment_or_factory, "reset") and not is_class:
         environment = twin = cast(Environment, environment_or_factory)
     else:
@@ -132,7 +132,7 @@ def _play(environment: Environment, seed: int) -> Record:
         record.moments.append(moment)
         if transition.terminated or transition.truncated:
             _check_end(environment)
-            _check_pictures(record)
+            _check_images(record)
             return record
     raise EnvironmentCheckError(
         f"an episode (seed {seed}) that goes on after {MAX_STEPS} steps, expected an end"
@@ -175,8 +175,8 @@ def _look(environment: Environment, *, is_over: bool = False) -> Moment:
     require_same(
         "an observation", observation, "the next without an action", environment.observation()
     )
-    picture = _digest(observation.image)
-    return Moment(observation, legal, expert_action, success, metrics, picture)
+    image_digest = _digest(observation.image)
+    return Moment(observation, legal, expert_action, success, metrics, image_digest)
 
 
 def _check_end(environment: Environment) -> None:
@@ -192,18 +192,18 @@ def _check_end(environment: Environment) -> None:
     raise EnvironmentCheckError("step after the end did something, expected RuntimeError")
 
 
-def _check_pictures(record: Record) -> None:
-    """A picture once given stays as it is."""
+def _check_images(record: Record) -> None:
+    """An image once given stays as it is."""
     for moment in record.moments:
         require(
-            _digest(moment.observation.image) == moment.picture,
+            _digest(moment.observation.image) == moment.image_digest,
             "an image that changed after it had been given",
             "a new array, or one that is never written again",
         )
 
 
 def _check_keys(record: Record, seed: int) -> None:
-    """Within an episode, one key stands for one observation."""
+    """Within an episode, one key means one observation."""
     seen: dict[str, Observation] = {}
     for moment in record.moments:
         observation = moment.observation
@@ -243,7 +243,7 @@ def _digest(image: Image | None) -> bytes:
 
 
 def _global_random_state() -> tuple[Any, ...]:
-    """Of the two generators that a world must not touch, comparable with ==."""
+    """State of the two generators that an environment must not touch, comparable with ==."""
     name, keys, *rest = cast(tuple[Any, ...], np.random.get_state(legacy=True))
     return random.getstate(), name, keys.tobytes(), *rest
 

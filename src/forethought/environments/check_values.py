@@ -1,4 +1,4 @@
-"""What each value that a world gives must look like, and how a breach is reported."""
+"""What each value of an environment must look like, and how a breach is reported."""
 
 import json
 import math
@@ -11,7 +11,7 @@ from forethought.value_checks import ends_problem, image_problem, reward_problem
 
 
 class EnvironmentCheckError(AssertionError):
-    """A world breaks the contract; the message says what was got and what was expected."""
+    """An environment breaks the contract; the message says what was got and what was expected."""
 
 
 def require(condition: bool, got: str, expected: str) -> None:
@@ -41,11 +41,11 @@ def require_same(one: str, a: Observation, other: str, b: Observation) -> None:
         require(x == y, f"{one} has {name} {x!r}", f"{y!r}, as {other}")
     if a.image is not b.image:
         same = a.image is not None and b.image is not None and np.array_equal(a.image, b.image)
-        require(same, f"{one} has one picture", f"the picture that {other} has")
+        require(same, f"{one} has one image", f"the image that {other} has")
 
 
 def check_constants(environment: Environment) -> None:
-    """What a world says of itself: its actions and its ceiling."""
+    """Checks what an environment says of itself: its actions and its ceiling."""
     actions = environment.actions
     if actions is not None:
         require(
@@ -90,7 +90,7 @@ def check_observation(observation: Observation) -> None:
 
 
 def check_outcome(success: bool, metrics: tuple[Metric, ...]) -> None:
-    """What a world says of an episode."""
+    """Checks what an environment says of an episode."""
     require(type(success) is bool, f"success {success!r}", "True or False")
     require(
         all(type(name) is str and _is_finite(value) for name, value in metrics),

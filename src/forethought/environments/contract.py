@@ -1,6 +1,6 @@
 """What every environment offers, and what it may offer besides.
 
-Language agents read an `Observation` and answer with a string, and any string is an answer.
+Language agents read an `Observation` and respond with a string, and any string is a response.
 The verbs are Gymnasium's; `GymnasiumView` makes a `gymnasium.Env` of any environment here.
 """
 
@@ -24,11 +24,11 @@ class Transition(NamedTuple):
 
 
 class ExpertAction(NamedTuple):
-    """What the world's own expert would answer."""
+    """What the environment's own expert would do."""
 
     action: str
     fields: tuple[tuple[str, str], ...]
-    """The answer's JSON fields before `action`, in order, values as JSON text:
+    """The response's JSON fields before `action`, in order, values as JSON text:
     `(("cards", "[7, 5]"), ("formula", '"7+"'), ("thoughts", '"..."'))`."""
 
 
@@ -50,11 +50,11 @@ class Environment(Protocol):
 
     @property
     def actions(self) -> tuple[str, ...] | None:
-        """Every action of this world, or None where actions are open text."""
+        """Every action of this environment, or None where actions are open text."""
         ...
 
     def reset(self, seed: int) -> Observation:
-        """Starts the episode that `seed` stands for."""
+        """Starts the episode of `seed`."""
         ...
 
     def observation(self) -> Observation:
@@ -62,8 +62,8 @@ class Environment(Protocol):
         ...
 
     def step(self, action: str) -> Transition:
-        """Executes any string. One that names no action of this world changes nothing
-        but counts as a step, at the world's penalty for it.
+        """Executes any string. One that names no action of this environment changes
+        nothing but counts as a step, at the environment's penalty for it.
 
         Raises:
             RuntimeError: the episode is over; `reset` first.
@@ -75,14 +75,16 @@ class Environment(Protocol):
         ...
 
     def success(self) -> bool:
-        """Whether the episode, as played so far, meets the world's success definition."""
+        """Whether the episode, as played so far, meets the environment's success definition."""
         ...
 
     def metrics(self) -> tuple[Metric, ...]:
         """Further numbers of the episode as played so far; may be empty."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Gives back what is held open; the instance is not used again."""
+        ...
 
 
 @runtime_checkable
@@ -90,7 +92,7 @@ class WithExpert(Protocol):
     """What an environment offers besides, if it knows what should be done."""
 
     def expert(self) -> ExpertAction:
-        """The expert's answer in the present state."""
+        """The expert's action in the present state."""
         ...
 
 
@@ -112,7 +114,9 @@ class WithCeiling(Protocol):
     """What an environment offers besides, if the best success rate is known."""
 
     @property
-    def ceiling(self) -> Ceiling: ...
+    def ceiling(self) -> Ceiling:
+        """The best success rate that any policy can reach; may take seconds to compute."""
+        ...
 
 
 def ceiling_of(environment: Environment) -> Ceiling | None:
@@ -127,10 +131,10 @@ ResolveAction = Callable[[str, Sequence[str]], str | None]
 @runtime_checkable
 class WithActionResolution(Protocol):
     """What an environment offers besides, if it takes other texts for an action that it lists:
-    such an answer is that action, not an invalid one."""
+    such a response is that action, not an invalid one."""
 
     def resolve_action(self, text: str, admissible: Sequence[str]) -> str | None:
-        """The admissible action that a text stands for; None: none of them. A function of its
+        """The admissible action that a text means; None: none of them. A function of its
         arguments and of the environment's options, not of its state."""
         ...
 
@@ -158,8 +162,8 @@ class WithRender(Protocol):
 
 @runtime_checkable
 class WithHeldOutEpisodes(Protocol):
-    """What a world offers besides, if it has only so many different held-out episodes: the seeds
-    behind them play the same ones again."""
+    """What an environment offers besides, if it has only so many different held-out episodes:
+    further seeds play the same ones again."""
 
     @property
     def held_out_episodes(self) -> int:
@@ -182,13 +186,13 @@ class WithThoughtFacts(Protocol):
 
 
 DataPolicy = Callable[[], ExpertAction]
-"""Answers in the world's present state; one for each episode."""
+"""Acts in the environment's present state; one for each episode."""
 
 
 @runtime_checkable
 class WithDataPolicy(Protocol):
-    """What a world offers besides, if its offline data have an author of their own: a player
-    between chance and expert, as good as the published data (`collect --policy data`)."""
+    """What an environment offers besides, if its offline data have an author of their own: a policy
+    between random and expert, as good as the published data (`collect --policy data`)."""
 
     @property
     def data_skill(self) -> float:
@@ -199,11 +203,11 @@ class WithDataPolicy(Protocol):
         """The data policy for one episode, which may not have begun yet.
 
         Args:
-            skill: how good it is, on a scale of the world's own; its docstring says which.
+            skill: how good it is, on a scale of the environment's own; its docstring says which.
             randomness: of all that it draws, in this episode and nowhere else.
 
         Raises:
-            ConfigError: a skill outside the world's scale.
+            ConfigError: a skill outside the environment's scale.
         """
         ...
 
@@ -215,7 +219,9 @@ Wording = Literal["short", "paper"]
 class Prompter(Protocol):
     """Turns an observation into the messages that are put to the model."""
 
-    def messages(self, observation: Observation) -> tuple[Message, ...]: ...
+    def messages(self, observation: Observation) -> tuple[Message, ...]:
+        """The prompt for an observation, in order, the last one of the user."""
+        ...
 
 
 @runtime_checkable
@@ -230,12 +236,12 @@ class WithResponseFields(Protocol):
 
 
 class Past(NamedTuple):
-    """A step of the episode that lies behind the agent."""
+    """An earlier step of the episode."""
 
     observation: Observation
-    """What it saw, less the picture."""
+    """What it saw, without the image."""
     action: str
-    """What was done; after an answer without a valid action, what it tried (possibly nothing)."""
+    """What was done; after a response without a valid action, what it tried (possibly nothing)."""
     is_valid: bool
     """Whether that was an action; if not, nothing happened."""
 
@@ -243,7 +249,7 @@ class Past(NamedTuple):
 Summarize = Callable[[Sequence[Past], Observation], Observation]
 """The present observation with a text that holds all that is worth remembering of the steps so
 far, oldest first: a pure function of what the agent was shown and did, so that it survives a kill
-and tells nothing that is hidden."""
+and says nothing that is hidden."""
 
 
 @runtime_checkable
@@ -272,6 +278,6 @@ class WithSummary(Protocol):
 @runtime_checkable
 class WithTranscript(Protocol):
     """What an environment offers besides, if its observation's text is the episode so far, as
-    `write_transcript` has it: prompts tell it as the conversation that it was."""
+    `write_transcript` has it: prompts give it as the conversation that it was."""
 
     is_transcript: bool

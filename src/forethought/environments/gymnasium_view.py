@@ -79,6 +79,7 @@ class GymnasiumView(gymnasium.Env[Shown, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Shown, dict[str, Any]]:
+        """Starts the episode of the seed; without one, of a seed drawn from `np_random`."""
         super().reset(seed=seed)
         if seed is None:
             seed = int(self.np_random.integers(UNSEEDED_BELOW))
@@ -86,6 +87,7 @@ class GymnasiumView(gymnasium.Env[Shown, Any]):
         return _shown(observation), _info(observation)
 
     def step(self, action: Any) -> tuple[Shown, float, bool, bool, dict[str, Any]]:
+        """Executes the action with this index, or this text."""
         actions = self.environment.actions
         text = str(action) if actions is None else actions[int(action)]
         reward, terminated, truncated = self.environment.step(text)
@@ -94,6 +96,7 @@ class GymnasiumView(gymnasium.Env[Shown, Any]):
         return _shown(observation), reward, terminated, truncated, info
 
     def render(self) -> Any:
+        """The image (rgb_array) or text (ansi) of the present state; None without a mode."""
         if self.render_mode is None:
             return None
         observation = self.environment.observation()
@@ -105,6 +108,7 @@ class GymnasiumView(gymnasium.Env[Shown, Any]):
         return next(item.copy() for item in drawn if isinstance(item, np.ndarray))
 
     def close(self) -> None:
+        """Closes the environment."""
         self.environment.close()
 
 

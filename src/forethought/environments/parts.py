@@ -1,4 +1,6 @@
-"""How a world's settings are described, and refused when they are wrong."""
+"""Pieces that several environments are made of: options, the episode's counter, the expert that
+chooses at random, reading claims in a response, and transcripts.
+"""
 
 import json
 import re
@@ -15,7 +17,7 @@ from forethought.errors import ConfigError
 
 @dataclass(frozen=True)
 class Option:
-    """One keyword argument of a world's constructor, for listings and for refusals."""
+    """One keyword argument of an environment's constructor, for listings and for refusals."""
 
     name: str
     default: Any
@@ -53,9 +55,10 @@ class Episode:
         self.total_reward = 0.0
         """Undiscounted sum of the rewards so far."""
         self.is_over = True
-        """True before the first episode: nothing may be done before a restart."""
+        """True before the first episode: nothing may be done before a reset."""
 
     def begin(self) -> None:
+        """Starts an episode: no steps, no reward."""
         self.steps = 0
         self.total_reward = 0.0
         self.is_over = False
@@ -65,7 +68,7 @@ class Episode:
         RuntimeError: the episode has ended, or none was started.
         """
         if self.is_over:
-            raise RuntimeError("the episode is over — restart it with a seed before acting")
+            raise RuntimeError("the episode is over — reset it with a seed before acting")
 
     @property
     def is_last_step(self) -> bool:
@@ -142,13 +145,13 @@ def _unquoted(value: str) -> str:
 
 
 MAX_ACTION = 200
-"""Characters of an action that are kept; no action of the worlds is as long."""
+"""Characters of an action that are kept; no action of the shipped environments is as long."""
 
 _MARK = "> "
 
 
 class Turn(NamedTuple):
-    """One action, and what the world replied to it."""
+    """One action, and what the environment said to it."""
 
     action: str
     reply: str
@@ -156,7 +159,7 @@ class Turn(NamedTuple):
 
 
 def write_transcript(turns: Iterable[Turn]) -> str:
-    """Two lines per turn: the action behind "> ", escaped as in JSON, and the reply.
+    """Two lines per turn: the action after "> ", escaped as in JSON, and the reply.
 
     Actions are any text, so they are escaped and cut: no action can pass for a reply.
     """

@@ -1,7 +1,7 @@
-"""Finding worlds by name, telling what they are, and building them.
+"""Finding environments by name, describing them, and building them.
 
-Nothing is imported until a world is built, so listing is instant and needs no extra.
-Besides registered names, `make_environment` takes "my_package.my_module:MyWorld" and
+Nothing is imported until an environment is built, so listing is instant and needs no extra.
+Besides registered names, `make_environment` takes "my_package.my_module:MyEnvironment" and
 "gym:FrozenLake-v1".
 """
 
@@ -26,7 +26,7 @@ GYMNASIUM_PREFIX = "gym:"
 
 @dataclass(frozen=True)
 class EnvironmentSpec:
-    """What can be known about a world without importing it."""
+    """What can be known about an environment without importing it."""
 
     id: str
     """As Gymnasium writes it: "forethought/Points24-v0"."""
@@ -61,10 +61,10 @@ _specs: dict[str, EnvironmentSpec] = {}
 
 
 def register_environment(spec: EnvironmentSpec) -> None:
-    """Makes a world known here and to `gymnasium.make`. The same spec may come twice.
+    """Makes an environment known here and to `gymnasium.make`. The same spec may come twice.
 
     Raises:
-        ConfigError: another world has this name already.
+        ConfigError: another environment has this name already.
     """
     known = _specs.get(spec.name.lower())
     if known == spec:
@@ -78,7 +78,7 @@ def register_environment(spec: EnvironmentSpec) -> None:
 
 
 def list_environments() -> tuple[EnvironmentSpec, ...]:
-    """All registered worlds, in the order of registration."""
+    """All registered environments, in the order of registration."""
     return tuple(_specs.values())
 
 
@@ -86,7 +86,7 @@ def find_environment(name: str) -> EnvironmentSpec:
     """The spec for a short or full name, in any case.
 
     Raises:
-        UnknownNameError: no such world; the message names the nearest and lists all.
+        UnknownNameError: no such environment; the message names the nearest and lists all.
     """
     short = name.lower().removeprefix(NAMESPACE)
     for spec in _specs.values():
@@ -99,12 +99,12 @@ def find_environment(name: str) -> EnvironmentSpec:
 
 
 def is_installed(spec: EnvironmentSpec) -> bool:
-    """Whether every module that the world needs is there; imports none of them."""
+    """Whether every module that the environment needs is there; imports none of them."""
     return not _missing_modules(spec)
 
 
 def make_environment(name: str, **options: Any) -> Environment:
-    """Builds a world, without any of Gymnasium's wrappers.
+    """Builds an environment, without any of Gymnasium's wrappers.
 
     Args:
         name: short or full name in any case, "package.module:Class" for your own, or
@@ -112,17 +112,17 @@ def make_environment(name: str, **options: Any) -> Environment:
         options: keywords of its constructor, such as `image_size=64`.
 
     Raises:
-        UnknownNameError: no such world, module or class.
+        UnknownNameError: no such environment, module or class.
         MissingDependencyError: an extra must be installed first.
-        ConfigError: an option that the world does not have, or a value it may not have.
+        ConfigError: an option that the environment does not have, or a value it may not have.
     """
     if name.startswith(GYMNASIUM_PREFIX):
-        world = _load("forethought.environments.gym.adapter:GymnasiumEnvironment", name)
+        build = _load("forethought.environments.gym.adapter:GymnasiumEnvironment", name)
         options = {"id": name.removeprefix(GYMNASIUM_PREFIX), **options}
         known = None
     elif ":" in name:
-        world = _load(name, name)
-        known = _keywords_of(world)
+        build = _load(name, name)
+        known = _keywords_of(build)
     else:
         spec = find_environment(name)
         missing = _missing_modules(spec)
@@ -131,19 +131,19 @@ def make_environment(name: str, **options: Any) -> Environment:
                 f"{spec.name} needs {', '.join(missing)}, not installed — "
                 f'run: pip install "forethought[{spec.extra}]"'
             )
-        world = _load(spec.entry_point, name)
+        build = _load(spec.entry_point, name)
         known = tuple(option.name for option in spec.options)
     for option, value in options.items():
         if known is not None and option not in known:
             allowed = ", ".join(known) or "none"
             raise ConfigError(f"{name} has no option {option}={value!r} — it has: {allowed}")
     try:
-        inspect.signature(world).bind(**options)
+        inspect.signature(build).bind(**options)
     except TypeError as error:
         raise ConfigError(
             f"{name} cannot be built: {error} — name it in environment.options"
         ) from None
-    environment = world(**options)
+    environment = build(**options)
     _require_members(environment, name)
     return cast(Environment, environment)
 
@@ -186,9 +186,9 @@ def _require_members(environment: object, name: str) -> None:
         )
 
 
-def _keywords_of(world: Callable[..., object]) -> tuple[str, ...] | None:
+def _keywords_of(build: Callable[..., object]) -> tuple[str, ...] | None:
     """Keywords that a callable takes, or None where it takes any."""
-    parameters = inspect.signature(world).parameters.values()
+    parameters = inspect.signature(build).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None
     return tuple(parameter.name for parameter in parameters)

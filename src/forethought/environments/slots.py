@@ -1,4 +1,4 @@
-"""What is asked of a hosted environment, what it answers, and what must be remembered of it."""
+"""What is asked of a hosted environment, its results, and what must be remembered of it."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -105,6 +105,7 @@ class SlotHost:
         return self._environment is not None
 
     def execute(self, slot: int, command: Command) -> Answer:
+        """Executes a command on the instance, building one where there is none; never raises."""
         started = perf_counter()
         try:
             if self._environment is None:
@@ -196,7 +197,8 @@ def failed(slot: int, error: BaseException, *, where: str = "") -> Failed:
 
 
 def failure_of(error: BaseException) -> EnvironmentFailure:
-    """A world that waits for a program of its own says by `TimeoutError` that it hangs."""
+    """Timeout where the environment was silent, or raised `TimeoutError` since its own program was;
+    otherwise crash."""
     is_silence = isinstance(error, TimeoutError | SilenceError)
     return EnvironmentFailure.TIMEOUT if is_silence else EnvironmentFailure.CRASH
 
@@ -214,6 +216,11 @@ class SlotRecord:
         self._is_over = False
 
     def accept(self, command: Command) -> None:
+        """Takes note of a command.
+
+        Raises:
+            RuntimeError: the last one is not settled, or an action has no episode that goes on.
+        """
         if self.outstanding is not None:
             raise RuntimeError(f"slot {self.slot} has not answered {self.outstanding} yet")
         if isinstance(command, Act) and self._seed is None:
@@ -223,7 +230,7 @@ class SlotRecord:
         self.outstanding = command
 
     def order(self) -> Command:
-        """The outstanding command as an instance must be told it: an action that finds a
+        """The outstanding command as an instance must get it: an action that finds a
         fresh instance becomes a replay of the episode."""
         command = self.outstanding
         if command is None:
@@ -233,6 +240,7 @@ class SlotRecord:
         return command
 
     def settle(self, answer: Answer) -> None:
+        """Takes note of what the outstanding command led to."""
         command, self.outstanding = self.outstanding, None
         if isinstance(answer, Failed):
             self._seed = None
@@ -252,7 +260,7 @@ class SlotRecord:
 
 
 class Ledger:
-    """All slots of a runner, and the answers that its caller has not yet collected."""
+    """All slots of a runner, and the results that its caller has not yet collected."""
 
     def __init__(self, slots: int) -> None:
         if slots < 1:
@@ -265,10 +273,11 @@ class Ledger:
 
     @property
     def has_answers(self) -> bool:
+        """Whether anything can be collected."""
         return bool(self._answers)
 
     def accept(self, slot: int, command: Command) -> Command:
-        """Takes note of a command and gives what the instance must be told.
+        """Takes note of a command and returns what the instance must execute.
 
         Raises:
             RuntimeError: the caller's mistake: the last command was not answered or its
@@ -280,11 +289,11 @@ class Ledger:
         return self.order(slot)
 
     def order(self, slot: int) -> Command:
-        """What the instance must be told for the outstanding command."""
+        """The command that the instance must execute for the outstanding one."""
         return self._records[slot].order()
 
     def settle(self, answer: Answer) -> None:
-        """Takes note of an answer."""
+        """Takes note of a result."""
         self._records[answer.slot].settle(answer)
         self._answers[answer.slot] = answer
 
@@ -295,13 +304,13 @@ class Ledger:
 
     def require_business(self) -> None:
         """Raises:
-        RuntimeError: no answer is there or to come.
+        RuntimeError: no result is there or to come.
         """
         if not self._answers and all(record.outstanding is None for record in self._records):
             raise RuntimeError("no command is outstanding")
 
     def collect(self) -> list[Answer]:
-        """The answers so far, in the order of slots; each is given once."""
+        """The results so far, in the order of slots; each is given once."""
         answers = [self._answers[slot] for slot in sorted(self._answers)]
         self._answers.clear()
         return answers

@@ -1,8 +1,8 @@
 """Many environments at once, without ever waiting for the slowest.
 
-A runner hosts `slots` instances. Commands go out slot by slot, answers come back as
+A runner hosts `slots` instances. Commands go out slot by slot, results come back as
 they are ready, so a caller keeps every instance busy however uneven their steps are.
-A crashed or hung environment is an answer too (`Failed`), never a reward of zero.
+A crashed or hung environment is a result too (`Failed`), never a reward of zero.
 """
 
 import pickle
@@ -49,31 +49,35 @@ class Runner(Protocol):
     """Hosts environments and executes commands on them, one at a time per slot."""
 
     @property
-    def slots(self) -> int: ...
+    def slots(self) -> int:
+        """The number of instances."""
+        ...
 
     @property
     def actions(self) -> tuple[str, ...] | None:
-        """Every action of the world, or None where actions are open text."""
+        """Every action of the environment, or None where actions are open text."""
         ...
 
     def send(self, slot: int, command: Command) -> None:
         """Asks a slot to do something; returns at once.
 
         Raises:
-            RuntimeError: the slot has not answered its last command, or it is asked
+            RuntimeError: the slot's last command has no result yet, or it is asked
                 to act without an episode that goes on.
         """
         ...
 
     def receive(self) -> list[Answer]:
-        """All answers that are ready, at least one, in the order of slots; blocks until then.
+        """All results that are ready, at least one, in the order of slots; blocks until then.
 
         Raises:
             RuntimeError: no command is outstanding.
         """
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Ends all instances; closing twice does nothing."""
+        ...
 
     def __enter__(self) -> Self: ...
 
@@ -86,7 +90,7 @@ class Runner(Protocol):
 
 
 class InProcessRunner:
-    """Executes every command in this process, at once: for fast worlds, and to debug.
+    """Executes every command in this process, at once: for fast environments, and to debug.
 
     While it is open it holds SIGALRM, by which a silent environment is interrupted, if it was
     made in the main thread and nobody else uses that signal. See `guard.py`.
@@ -100,13 +104,7 @@ class InProcessRunner:
         timeout_s: float = TIMEOUT_S,
         with_expert: bool = False,
     ) -> None:
-        """Builds all instances.
-
-        Args:
-            timeout_s: what one reset or one action may take, seconds; a replay may take as
-                much for each of its actions.
-            with_expert: every reply also holds the expert's action.
-        """
+        """Builds all instances. Arguments as in `SubprocessRunner`."""
         self._ledger = Ledger(slots)
         self._hosts = [SlotHost(factory, with_expert) for _ in range(slots)]
         self._guard = Guard(timeout_s)
@@ -115,13 +113,16 @@ class InProcessRunner:
 
     @property
     def slots(self) -> int:
+        """The number of instances."""
         return len(self._ledger)
 
     @property
     def actions(self) -> tuple[str, ...] | None:
+        """Every action of the environment, or None where actions are open text."""
         return self._hosts[0].actions
 
     def send(self, slot: int, command: Command) -> None:
+        """Executes the command at once, in this process."""
         order, host = self._ledger.accept(slot, command), self._hosts[slot]
         actions = len(order.actions) if isinstance(order, Replay) else 0
         try:
@@ -132,10 +133,12 @@ class InProcessRunner:
         self._ledger.settle(answer)
 
     def receive(self) -> list[Answer]:
+        """What the commands since the last call led to, in the order of slots."""
         self._ledger.require_business()
         return self._ledger.collect()
 
     def close(self) -> None:
+        """Closes all instances."""
         for host in self._hosts:
             with suppress(SilenceError), self._guard.command():
                 host.close()
@@ -160,7 +163,7 @@ class SubprocessRunner:
     the command may take, it is killed and replaced; the command that it was executing
     is answered `Failed`. Its other slots are restored from their seeds and actions,
     unseen by the caller: at once where a command was waiting, else with their next
-    action. Nothing is left behind when the runner is closed, the interpreter exits, or
+    action. Nothing remains when the runner is closed, the interpreter exits, or
     the parent is killed.
     """
 
@@ -181,7 +184,7 @@ class SubprocessRunner:
             timeout_s: what one reset or one action may take, seconds; a replay may
                 take as much for each of its actions.
             start_timeout_s: what starting a worker and building its instances may take.
-            with_expert: every reply also holds the expert's action.
+            with_expert: every result also holds the expert's action.
 
         Raises:
             TypeError: the factory cannot be pickled.
@@ -216,18 +219,25 @@ class SubprocessRunner:
 
     @property
     def slots(self) -> int:
+        """The number of instances."""
         return len(self._ledger)
 
     @property
     def actions(self) -> tuple[str, ...] | None:
+        """Every action of the environment, or None where actions are open text."""
         return self._actions
 
     @property
     def process_ids(self) -> tuple[int | None, ...]:
-        """Of the workers, for those who watch them."""
+        """Numbers of the workers' processes, for those who watch them."""
         return tuple(worker.process_id for worker in self._workers)
 
     def send(self, slot: int, command: Command) -> None:
+        """Hands the command to the slot's worker, replacing one that died meanwhile.
+
+        Raises:
+            RuntimeError: the runner is closed, or the slot is busy.
+        """
         if not self._finalizer.alive:
             raise RuntimeError("the runner is closed")
         number = slot % len(self._workers)
@@ -236,6 +246,7 @@ class SubprocessRunner:
         self._workers[number].send(slot, self._ledger.accept(slot, command))
 
     def receive(self) -> list[Answer]:
+        """What is ready, in the order of slots; waits until there is something."""
         self._ledger.require_business()
         self._listen(may_wait=False)
         while not self._ledger.has_answers:
@@ -293,7 +304,7 @@ class SubprocessRunner:
                         reason = message.strip().splitlines()[-1]
                         return self._lose(number, EnvironmentFailure.CRASH, reason)
                     case Reply() | Failed() as answer:
-                        worker.note_answer(answer.slot)
+                        worker.note_result(answer.slot)
                         self._ledger.settle(answer)
                     case other:
                         raise RuntimeError(f"a worker said {other!r}")

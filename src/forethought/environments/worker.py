@@ -33,7 +33,7 @@ class CannotStart:
     """The worker could not build an instance, and leaves."""
 
     error: ForethoughtError | None
-    """Where a person can mend it."""
+    """Set where a person can fix it."""
     message: str
 
 
@@ -81,7 +81,7 @@ def undisturbed() -> Generator[None]:
     Ctrl-C reaches the whole group, and while the process starts, too, it is the parent's affair:
     what is blocked here stays so there. Blocking alone would not do. Another thread may take the
     signal, and Python then runs the handler here all the same: the process would be left without
-    what it is to be told, and complain.
+    its instructions, and complain.
     """
     received: list[int] = []
     is_main = threading.current_thread() is threading.main_thread()
@@ -115,7 +115,7 @@ class Worker:
         self.slots = slots
         self.is_ready = False
         self.queue: deque[int] = deque()
-        """Slots whose commands it has not answered, oldest first: the order of execution."""
+        """Slots whose commands it has not executed, oldest first: the order of execution."""
         self.timeout_s = timeout_s
         """What one reset or one action may take, seconds."""
         self._allowances_s: deque[float] = deque()
@@ -134,14 +134,16 @@ class Worker:
 
     @property
     def is_alive(self) -> bool:
+        """Whether the process runs."""
         return self._process.is_alive()
 
     @property
     def process_id(self) -> int | None:
+        """The operating system's number of the process."""
         return self._process.pid
 
     def send(self, slot: int, command: Command) -> None:
-        """Hands over a command. That a worker is dead shows when its answer is read."""
+        """Hands over a command. That a worker is dead shows when its result is read."""
         replayed = len(command.actions) if isinstance(command, Replay) else 0
         self._allowances_s.append(self.timeout_s * (1 + replayed))
         self.queue.append(slot)
@@ -151,12 +153,18 @@ class Worker:
             self.connection.send((slot, command))
 
     def note_ready(self) -> None:
+        """Takes note that the instances are built, and starts the clock."""
         self.is_ready = True
         self._start_clock()
 
-    def note_answer(self, slot: int) -> None:
+    def note_result(self, slot: int) -> None:
+        """Takes note that the oldest command was executed.
+
+        Raises:
+            RuntimeError: it was another slot's.
+        """
         if self.queue.popleft() != slot:
-            raise RuntimeError(f"a worker answered for slot {slot} out of turn")
+            raise RuntimeError(f"a worker replied for slot {slot} out of turn")
         self._allowances_s.popleft()
         self._start_clock()
 

@@ -122,7 +122,7 @@ def test_refused() -> None:
     with pytest.raises(ConfigError, match=refusal):
         find_summary("NumberLine", make_environment("NumberLine"))
     # `summarize` is a function of the options alone.
-    images, both = (cast(ALFWorld, SimpleNamespace(_view=view)) for view in ("picture", "both"))
+    images, both = (cast(ALFWorld, SimpleNamespace(_view=view)) for view in ("image", "both"))
     getter = ALFWorld.summarize.fget
     assert getter is not None
     assert getter(images) is None

@@ -1,1 +1,1 @@
-"""ALFWorld: household tasks in words and pictures, on the package's own engine."""
+"""ALFWorld: household tasks in words and images, on the package's own engine."""

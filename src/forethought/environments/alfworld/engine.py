@@ -1,6 +1,6 @@
 """The game itself: the package's planner library decides what is possible and what follows.
 
-What is said comes from the game file's grammar. Same replies and same commands as the
+The texts come from the game file's grammar. Same texts and same commands as the
 package's own `PddlEnv`, byte for byte (`tests/slow`), at a fraction of the time: nothing
 is parsed or translated twice.
 """
@@ -229,10 +229,11 @@ class Engine:
 
     @property
     def won(self) -> bool:
+        """Whether the goal is reached."""
         return self._won
 
     def step(self, command: str) -> str:
-        """Executes a command and returns the reply; any other text changes nothing."""
+        """Executes a command and returns the text that follows; any other text changes nothing."""
         operator = self._operators.get(command)
         if operator is None:
             return NOTHING_HAPPENS
@@ -243,7 +244,7 @@ class Engine:
             self._state.remove_fact(proposition.negate())
             self._state.add_fact(proposition)
         self._look_ahead()
-        return self._speaker.say(operator.text.reply, operator.mapping)
+        return self._speaker.say(operator.text.outcome, operator.mapping)
 
     def facts(self) -> tuple[Fact, ...]:
         """Everything that holds, in no particular order; the planner's own axioms left out."""

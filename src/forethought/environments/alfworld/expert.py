@@ -1,8 +1,8 @@
-"""A player that solves every kind of task from what an agent can know, and says why.
+"""The expert: solves every kind of task from what an agent can know, and says why.
 
 It searches surfaces before containers, and only where the thing may lie. Receptacles can
 share the point from which they are reached: "go to" does nothing there, but they can be
-opened, looked at and emptied from where the agent stands. Which these are shows in the
+opened, looked at and emptied from where the agent is. Which these are shows in the
 admissible commands, and is not looked up.
 """
 
@@ -27,7 +27,7 @@ TOOLS = {
 """Verb, receptacle, and the state that follows."""
 
 MAX_WORDS = 60
-"""Of an answer (InteractiveCOT, Fig. 3)."""
+"""Length of a response (InteractiveCOT, Fig. 3)."""
 
 
 class _Move(NamedTuple):
@@ -41,7 +41,7 @@ class _Move(NamedTuple):
 def advise(
     goal: Goal, notes: Notes, commands: Sequence[str], *, scans: bool = False
 ) -> ExpertAction:
-    """The expert's answer.
+    """Decides on the next command.
 
     Args:
         commands: those that are admissible now, at least one.
@@ -50,7 +50,7 @@ def advise(
     Returns:
         Thoughts, reflections and the action, at most 60 words together.
     """
-    move = _Player(goal, notes, commands, scans=scans).move()
+    move = _Decision(goal, notes, commands, scans=scans).move()
     fields = (
         ("thoughts", json.dumps(move.thoughts)),
         ("reflections", json.dumps(reflect(goal, notes))),
@@ -80,7 +80,7 @@ def _delivered(goal: Goal, notes: Notes) -> str | None:
     return next((place for place in places if kind(place) == goal.place.lower()), None)
 
 
-class _Player:
+class _Decision:
     """One decision."""
 
     def __init__(self, goal: Goal, notes: Notes, commands: Sequence[str], *, scans: bool) -> None:
@@ -91,7 +91,7 @@ class _Player:
         self._known = frozenset(commands)
         self._thing = goal.thing.lower()
         self._reachable = tuple(r for r in notes.receptacles if f"examine {r}" in self._known)
-        """Receptacles at the point where the agent stands."""
+        """Receptacles at the point where the agent is."""
 
     def move(self) -> _Move:
         held = self._notes.held

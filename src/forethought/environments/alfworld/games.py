@@ -1,12 +1,14 @@
 """A game, its folder in the official file tree, and all games of a folder."""
 
 import json
+import warnings
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from forethought.environments.alfworld.engine import GameText
-from forethought.environments.alfworld.package import Goal, Split, TaskType
+from forethought.environments.alfworld.engine import Engine, GameText
+from forethought.environments.alfworld.package import OFFICIAL_GAMES, Goal, Split, TaskType
 from forethought.errors import StorageError
 
 TREE = "json_2.1.1"
@@ -148,3 +150,41 @@ def _json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise StorageError(f"{path}: cannot be read: {error}") from error
+
+
+@dataclass(frozen=True)
+class FolderGames:
+    """Those of a folder, in alphabetical order."""
+
+    root: Path
+    split: Split
+
+    @property
+    def is_official(self) -> bool:
+        """Whether the folder's first game is one of the published ones."""
+        return _is_official(self.root, self.split)
+
+    def __len__(self) -> int:
+        return len(_listed(self.root, self.split))
+
+    def game(self, index: int, engine: Engine) -> Game:
+        """Game number `index`, read from its folder; the engine is not used."""
+        return read_game(_listed(self.root, self.split)[index])
+
+
+@lru_cache(maxsize=8)
+def _is_official(root: Path, split: Split) -> bool:
+    return read_game(_listed(root, split)[0]).is_official
+
+
+@lru_cache(maxsize=8)
+def _listed(root: Path, split: Split) -> tuple[Path, ...]:
+    """The folder is looked through once in a process."""
+    found = find_games(root, split)
+    expected = OFFICIAL_GAMES[split].total
+    if len(found) != expected and read_game(found[0]).is_official:
+        warnings.warn(
+            f"{root} has {len(found)} games of {split}, the official data {expected}",
+            stacklevel=3,
+        )
+    return found

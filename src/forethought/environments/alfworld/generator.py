@@ -7,12 +7,11 @@ an episode may; what is left can be solved by what an agent can know.
 import json
 import os
 import re
-import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -25,9 +24,8 @@ from forethought.environments.alfworld.expert import advise
 from forethought.environments.alfworld.games import (
     GAME_FILE,
     TREE,
+    FolderGames,
     Game,
-    find_games,
-    read_game,
     write_game,
 )
 from forethought.environments.alfworld.grammar import TASK_MARK
@@ -194,7 +192,9 @@ class GameSource(Protocol):
     """All games of a split, by number."""
 
     @property
-    def is_official(self) -> bool: ...
+    def is_official(self) -> bool:
+        """Whether the games are the published ones."""
+        ...
 
     def __len__(self) -> int: ...
 
@@ -214,31 +214,15 @@ class GeneratedGames:
 
     @property
     def is_official(self) -> bool:
+        """Never."""
         return False
 
     def __len__(self) -> int:
         return GENERATED_GAMES[self.split]
 
     def game(self, index: int, engine: Engine) -> Game:
+        """Game number `index`, drawn and solved on the engine where it is not cached."""
         return generate_game(self.seed, self.split, index, engine).game
-
-
-@dataclass(frozen=True)
-class FolderGames:
-    """Those of a folder, in alphabetical order."""
-
-    root: Path
-    split: Split
-
-    @property
-    def is_official(self) -> bool:
-        return _is_official(self.root, self.split)
-
-    def __len__(self) -> int:
-        return len(_listed(self.root, self.split))
-
-    def game(self, index: int, engine: Engine) -> Game:
-        return read_game(_listed(self.root, self.split)[index])
 
 
 def open_games(folder: str | None, split: Split) -> GameSource:
@@ -254,24 +238,6 @@ def open_games(folder: str | None, split: Split) -> GameSource:
     source = FolderGames(Path(named), split)
     len(source)
     return source
-
-
-@lru_cache(maxsize=8)
-def _is_official(root: Path, split: Split) -> bool:
-    return read_game(_listed(root, split)[0]).is_official
-
-
-@lru_cache(maxsize=8)
-def _listed(root: Path, split: Split) -> tuple[Path, ...]:
-    """The folder is looked through once in a process."""
-    found = find_games(root, split)
-    expected = OFFICIAL_GAMES[split].total
-    if len(found) != expected and read_game(found[0]).is_official:
-        warnings.warn(
-            f"{root} has {len(found)} games of {split}, the official data {expected}",
-            stacklevel=3,
-        )
-    return found
 
 
 _TRIAL = re.compile(r"trial_G(\d+)_[a-z_]+_(\d+)_\d+$")
@@ -326,7 +292,7 @@ def write_games(
         for future in as_completed(futures):
             yield from future.result()
     finally:
-        pool.shutdown(cancel_futures=True)  # an error is told now, not behind the last game
+        pool.shutdown(cancel_futures=True)  # an error is raised now, not after the last game
 
 
 def _write_batch(root: Path, seed: int, split: Split, indices: list[int]) -> list[Written]:

@@ -47,6 +47,8 @@ Expression = Callable[[Mapping[str, Entity]], object]
 
 
 class Text(NamedTuple):
+    """A fixed text."""
+
     text: str
 
 
@@ -74,14 +76,18 @@ Part = Text | Named | Filled | Listed
 
 
 class Production(NamedTuple):
+    """One way to write a rule's text, under a condition."""
+
     condition: Any
     """Applies where it holds; None: always."""
     parts: tuple[Part, ...]
 
 
 class ActionText(NamedTuple):
+    """How an action is written as a command, and what is said when it was executed."""
+
     command: tuple[Part, ...]
-    reply: tuple[Part, ...]
+    outcome: tuple[Part, ...]
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,7 @@ class Speaker:
     def __init__(self, game: GameGrammar, state: Any, entities: Mapping[str, Entity]) -> None:
         """
         Args:
-            state: the package's `State`, which answers conjunctive queries.
+            state: the package's `State`, which takes conjunctive queries.
             entities: by id.
         """
         self._game = game
@@ -116,10 +122,11 @@ class Speaker:
         self._entities = entities
 
     def say(self, parts: tuple[Part, ...], mapping: Mapping[Any, Any]) -> str:
-        """The text of these parts; `mapping` says what each placeholder stands for."""
+        """The text of these parts; `mapping` has the value of each placeholder."""
         return self._say(parts, dict(mapping), 0)
 
     def introduction(self) -> str:
+        """The text with which the game begins: the room, and the task."""
         return self._say((Named("intro"),), {}, 0)
 
     def _say(self, parts: tuple[Part, ...], mapping: dict[Any, Any], depth: int) -> str:

@@ -1,8 +1,8 @@
-"""One small picture per class of thing: a pattern and a color that no other class has.
+"""The schematic image: what the agent has before it, drawn from the facts.
 
-A cell of the schematic picture is 8 pixels on a side, one patch of a small vision tower: a
-ring that tells a state, inside it 5 x 5 pixels of pattern, and below the number of the
-thing, in binary.
+A cell is 8 pixels on a side, one patch of a small vision tower: a
+ring that shows a state, inside it 5 x 5 pixels of pattern, and below the number of the
+thing, in binary. No two classes of things share pattern and color.
 """
 
 import hashlib
@@ -96,7 +96,7 @@ def cell(kind: str, number: int, outer: Ring, inner: Ring = Ring.NONE) -> Image:
 
 MIN_SIZE, MAX_SIZE = 48, 1024
 SMALLEST_WITH_LABELS = 256
-"""Side of a picture in which names can be read, pixels."""
+"""Side of an image in which names can be read, pixels."""
 
 CELLS = 8
 BASE = CELLS * CELL
@@ -112,7 +112,7 @@ Row = tuple[str, ...]
 
 
 def draw_scene(size: int, situation: Situation, *, labels: bool) -> Image:
-    """The picture, uint8 [size, size, 3], read-only.
+    """Draws the image, uint8 [size, size, 3], read-only.
 
     Args:
         labels: names are written below the icons; needs 256 pixels.
@@ -127,11 +127,11 @@ def draw_scene(size: int, situation: Situation, *, labels: bool) -> Image:
             if name:
                 tile = cell(kind(name), _number(name), *_rings(name, situation))
                 canvas[y * CELL : (y + 1) * CELL, x * CELL : (x + 1) * CELL] = tile
-    picture = canvas[_stretched(size)][:, _stretched(size)]
+    image = canvas[_stretched(size)][:, _stretched(size)]
     if labels:
-        picture = _labeled(picture, rows)
-    picture.flags.writeable = False
-    return picture
+        image = _labeled(image, rows)
+    image.flags.writeable = False
+    return image
 
 
 def layout(situation: Situation) -> tuple[Row, ...]:
@@ -180,13 +180,13 @@ def _number(name: str) -> int:
 
 @lru_cache(maxsize=16)
 def _stretched(size: int) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
-    """Which pixel of the base each pixel of the picture repeats."""
+    """Which pixel of the base each pixel of the image repeats."""
     return np.arange(size) * BASE // size
 
 
-def _labeled(picture: Image, rows: tuple[Row, ...]) -> Image:
-    side = picture.shape[0] / CELLS
-    canvas = Pillow.fromarray(picture)
+def _labeled(image: Image, rows: tuple[Row, ...]) -> Image:
+    side = image.shape[0] / CELLS
+    canvas = Pillow.fromarray(image)
     pen, font = ImageDraw.Draw(canvas), _font(max(8, round(side / 4)))
     for y, row in enumerate(rows):
         for x, name in enumerate(row):

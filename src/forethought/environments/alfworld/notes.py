@@ -1,6 +1,6 @@
-"""What an agent can know from what it was told so far: the memory of prompt and expert.
+"""What an agent can know from the texts so far: the memory of prompt and expert.
 
-A pure function of the episode's past, made of nothing but commands and replies. Whatever
+A pure function of the episode's past, made of nothing but commands and texts. Whatever
 is hidden from the agent is hidden here.
 
     notes = Notes.of([Exchange(None, introduction), Exchange("go to desk 1", "You arrive …"), …])
@@ -29,7 +29,7 @@ _STATE = {"heat": "hot", "cool": "cool", "clean": "clean"}
 
 
 class Exchange(NamedTuple):
-    """A command, or any other text that was tried, and the reply."""
+    """A command, or any other text that was tried, and the text that followed."""
 
     action: str | None
     """None for the introduction."""
@@ -71,7 +71,7 @@ class Notes:
         return notes
 
     def after(self, exchange: Exchange) -> "Notes":
-        """What is known after one more command and its reply."""
+        """What is known after one more command and its text."""
         action, text = exchange
         if action is None:
             return _introduced(self, text)

@@ -25,7 +25,7 @@ import numpy as np
 from forethought.errors import MissingDependencyError
 
 Point = tuple[int, int, int, int]
-"""Where the agent stands and looks: x and z in steps of 0.25 m, quarter turns, degrees."""
+"""Where the agent is and looks: x and z in steps of 0.25 m, quarter turns, degrees."""
 
 STEP_M = 0.25
 
@@ -67,7 +67,7 @@ def domain_text() -> str:
 
 @cache
 def grammar_text() -> str:
-    """Commands and replies; the task stands in it as "UNKNOWN GOAL"."""
+    """Texts of commands and of what follows; the task is in it as "UNKNOWN GOAL"."""
     return (package_folder() / "data" / "alfred.twl2").read_text(encoding="utf-8")
 
 
@@ -152,6 +152,7 @@ class Shares(NamedTuple):
 
     @property
     def total(self) -> int:
+        """Games of all kinds together."""
         return sum(self.counts.values())
 
 

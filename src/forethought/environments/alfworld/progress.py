@@ -35,7 +35,7 @@ class Situation:
     """The facts that matter, sorted out. Names are those that the agent reads."""
 
     reachable: tuple[str, ...]
-    """Receptacles at the point where the agent stands."""
+    """Receptacles at the point where the agent is."""
     contents: dict[str, tuple[str, ...]]
     """Receptacle to what lies in it; receptacles that hold nothing are left out."""
     openable: frozenset[str]
@@ -110,7 +110,7 @@ INADMISSIBLE_PENALTY = 1.0
 
 
 @dataclass
-class Purse:
+class RewardParts:
     """An episode's reward so far, by part.
 
     `paper` (RL4VLM, B.2): 50 · 1{goal reached} + 1 for each condition of the goal that is

@@ -1,6 +1,6 @@
 """ALFWorld's admissible commands in few words, without loss.
 
-Fifty commands of a kitchen, most of them "go to …", are told in forty tokens:
+Fifty commands of a kitchen, most of them "go to …", fit into forty tokens:
 
     take from desk 1: mug 1, pen 2
     examine: what can be taken, desk 1
@@ -129,9 +129,9 @@ def _runs(numbers: list[int]) -> list[str]:
         else:
             runs.append([number])
     return [
-        told
+        text
         for run in runs
-        for told in ([f"{run[0]}-{run[-1]}"] if len(run) > 2 else map(str, run))
+        for text in ([f"{run[0]}-{run[-1]}"] if len(run) > 2 else map(str, run))
     ]
 
 
@@ -150,7 +150,7 @@ def _split(name: str) -> tuple[str, int]:
 
 
 FIRST = "hold: "
-"""How every summary begins, and no observation of the world itself."""
+"""How every summary begins, and no observation of the environment itself."""
 
 _ARTICLE = re.compile(r"\ba ([a-z]+ \d+)")
 _ARRIVED = re.compile(r"^You arrive at [a-z]+ \d+\. ")
@@ -176,7 +176,7 @@ def alfworld_summary(past: Sequence[Past], observation: Observation) -> Observat
 
 
 def exchanges(past: Sequence[Past], observation: Observation) -> list[Exchange]:
-    """Commands with the reply that each got; the introduction stands first."""
+    """Commands with the text that followed each; the introduction comes first."""
     texts = [*(step.observation.text or "" for step in past), observation.text or ""]
     actions = [None, *(step.action for step in past)]
     return [Exchange(action, text) for action, text in zip(actions, texts, strict=True)]
@@ -198,13 +198,13 @@ def seen(notes: Notes) -> Found:
         for thing in things:
             if kind(thing) in words:
                 states = sorted(notes.states.get(thing, ()))
-                told = " ".join([*states, thing, "in", place])
-                (found.placed if kind(place) in words else found.elsewhere).append(told)
+                found_at = " ".join([*states, thing, "in", place])
+                (found.placed if kind(place) in words else found.elsewhere).append(found_at)
     return found
 
 
 def shorten(text: str) -> str:
-    """A reply without the words that say nothing."""
+    """The engine's text without the words that say nothing."""
     if text.strip() == NOTHING_HAPPENS:
         return "nothing happens"
     short = _ARTICLE.sub(r"\1", _ARRIVED.sub("", text)).replace(" you see ", " ")
@@ -226,17 +226,19 @@ _ACTION = '"action": "{an admissible action}"'
 
 @dataclass(frozen=True)
 class ALFWorldPrompter:
-    """Goal, what is seen or remembered, commands, and the form of the answer."""
+    """Goal, what is seen or remembered, commands, and the form of the response."""
 
     response_format: ResponseFormat
     wording: Wording
 
     @property
     def response_fields(self) -> tuple[str, ...]:
+        """The JSON fields that the prompt asks for, `action` last."""
         thinks = self.response_format == "thoughts"
         return ("thoughts", "reflections", "action") if thinks else ("action",)
 
     def messages(self, observation: Observation) -> tuple[Message, ...]:
+        """One message of the user, with the image if there is one."""
         word = _paper if self.wording == "paper" else _short
         return (Message("user", word(observation, self.response_format), observation.image),)
 
@@ -274,7 +276,7 @@ def _paper(observation: Observation, response_format: ResponseFormat) -> str:
 
 
 def _scene(text: str) -> str:
-    """The introduction less its greeting, the task, which stands in the first line, and the
+    """The introduction less its greeting, the task, which is in the first line, and the
     receptacles, all of which one can go to."""
     text = text.replace("-= Welcome to TextWorld, ALFRED! =-", "")
     text = re.sub(r" Looking quickly around you, you see [^.]*\.", "", text)

@@ -66,13 +66,13 @@ class Thing:
 
 @dataclass(frozen=True)
 class Scene:
-    """A room, what stands and lies in it, and the agent."""
+    """A room, what is in it, and the agent."""
 
     room: Room
     receptacles: tuple[Receptacle, ...]
     things: tuple[Thing, ...]
     start: Point
-    """Where the agent stands; no receptacle is reached from there."""
+    """Where the agent is; no receptacle is reached from there."""
 
 
 @cache
@@ -180,7 +180,7 @@ def _weight(place: Receptacle) -> float:
 
 
 def _thing_id(kind: str, place: Receptacle, randomness: np.random.Generator) -> str:
-    """A name of the package's form; the numbers only tell things of one kind apart."""
+    """A name of the package's form; the numbers only distinguish things of one kind."""
     x, z, *_ = place.point
     dx, height, dz = randomness.uniform(-0.6, 0.6), randomness.uniform(0.2, 1.6), 0.0
     dz = randomness.uniform(-0.6, 0.6)

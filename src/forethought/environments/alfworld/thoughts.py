@@ -1,6 +1,6 @@
 """What thoughts claim in ALFWorld, in the words of its expert, beside what can be known.
 
-The truth is what the agent was told so far (`Notes`), never what is hidden: a guess that
+The truth is what the agent could read so far (`Notes`), never what is hidden: a guess that
 happens to be right was not seen.
 """
 

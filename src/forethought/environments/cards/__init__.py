@@ -1,1 +1,1 @@
-"""RL4VLM's four card and number games, written anew: rules, pictures, experts, ceilings."""
+"""RL4VLM's four card and number games: rules, images, experts, ceilings."""

@@ -140,10 +140,12 @@ class Blackjack:
 
     @property
     def actions(self) -> tuple[str, ...]:
+        """`stand` and `hit`."""
         return ACTIONS
 
     @property
     def ceiling(self) -> Ceiling:
+        """The best success rate, by dynamic programming over all hands."""
         chances = game_chances("wins")
         return Ceiling(
             chances.win,
@@ -152,11 +154,13 @@ class Blackjack:
         )
 
     def reset(self, seed: int) -> Observation:
+        """Deals two cards each from the seed."""
         self.np_random = np.random.default_rng(seed)
         self._deal()
         return self.observation()
 
     def observation(self) -> Observation:
+        """Both hands as an image; the dealer's second card is hidden until the player stands."""
         return Observation(
             text=None,
             image=self._image(),
@@ -167,6 +171,11 @@ class Blackjack:
         )
 
     def step(self, action: str) -> Transition:
+        """Deals a card to the player, or ends the game against the dealer.
+
+        Raises:
+            RuntimeError: the episode is over.
+        """
         self._episode.require_open()
         if action not in ACTIONS:
             return self._episode.record(PENALTY, terminated=False)
@@ -180,9 +189,11 @@ class Blackjack:
         return self._episode.record(self._payoff(), terminated=True)
 
     def legal_actions(self) -> tuple[str, ...]:
+        """Both actions; none once the episode is over."""
         return () if self._episode.is_over else ACTIONS
 
     def expert(self) -> ExpertAction:
+        """The action that wins most often, or a random one with the same thoughts."""
         self._episode.require_open()
         if self.expert_name == "random_choice":
             return self._thinking(random_choice(ACTIONS, self.np_random, self._episode.steps))
@@ -191,6 +202,7 @@ class Blackjack:
 
     @property
     def data_skill(self) -> float:
+        """How often the data policy stands."""
         return DATA_SKILL
 
     def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPolicy:
@@ -218,16 +230,20 @@ class Blackjack:
         return ", ".join(map(_points, self._player)), points, _points(self._dealer[0])
 
     def thought_facts(self, response: str) -> ThoughtFacts:
+        """What a response claims about both hands, and the truth."""
         cards, points, dealer = self._in_words()
         return blackjack_facts(response, cards=cards, points=points, dealer=dealer, actions=ACTIONS)
 
     def prompter(self, response_format: ResponseFormat, wording: Wording) -> Prompter:
+        """The game's prompt, short or as published."""
         return CardsPrompter("Blackjack", self.actions, response_format, wording)
 
     def success(self) -> bool:
+        """Whether the episode's return is above 0."""
         return self._episode.total_reward > 0
 
     def metrics(self) -> tuple[Metric, ...]:
+        """Nothing beyond return and success."""
         return ()
 
     def close(self) -> None:

@@ -24,6 +24,7 @@ class Card(NamedTuple):
 
     @property
     def name(self) -> str:
+        """The rank as it is printed: "A", "2" … "10", "J", "Q", "K"."""
         return RANK_NAMES[self.rank - 1]
 
     @property
@@ -177,11 +178,11 @@ BACK: Color = (58, 66, 140)
 BACK_PATTERN: Color = (150, 160, 222)
 
 MIN_SIZE, MAX_SIZE = 48, 1024
-"""Side of a picture, pixels."""
+"""Side of an image, pixels."""
 
 
 def blank(height: int, width: int, color: Color) -> Image:
-    """A picture of one color, uint8 [height, width, 3]."""
+    """An image of one color, uint8 [height, width, 3]."""
     canvas = np.empty((height, width, 3), dtype=np.uint8)
     canvas[:] = color
     return canvas
@@ -194,7 +195,7 @@ def stamp(canvas: Image, mask: Mask, x: int, y: int, color: Color) -> None:
 
 
 def freeze(canvas: Image) -> Image:
-    """Makes a picture read-only, so that it may be cached and shared."""
+    """Makes an image read-only, so that it may be cached and shared."""
     canvas.flags.writeable = False
     return canvas
 
@@ -216,12 +217,12 @@ CARD_GAP_SHARE = 48
 
 
 def card_gap(size: int) -> int:
-    """Pixels between two cards, in a picture of this side."""
+    """Pixels between two cards, in an image of this side."""
     return max(1, size // CARD_GAP_SHARE)
 
 
 def card_width(size: int, columns: int) -> int:
-    """Width of a card where `columns` of them stand side by side in a picture."""
+    """Width of a card where `columns` of them stand side by side in an image."""
     return (size - (columns + 1) * card_gap(size)) // columns
 
 

@@ -2,7 +2,7 @@
 
 Cards are drawn with replacement, so a hand is described by its total and whether it
 holds an ace, and the chances of every end follow by recursion. Two objectives, for
-their best policies differ: winning most often, and earning most (a draw is worth half
+their best policies differ: winning most often, and earning most (a draw counts half
 of what it saves). Sutton and Barto 2018, Example 5.1, and Blackjack-v1 of Gymnasium
 have these rules.
 """
@@ -39,13 +39,16 @@ class Hand(NamedTuple):
 
     @property
     def total(self) -> int:
+        """Points, an ace counting 11 where that does not exceed 21."""
         return self.hard + 10 if self.is_soft else self.hard
 
     @property
     def is_bust(self) -> bool:
+        """Whether the hand exceeds 21."""
         return self.hard > LIMIT
 
     def plus(self, points: int) -> "Hand":
+        """The hand with one more card of so many points."""
         return Hand(self.hard + points, self.has_ace or points == ACE)
 
 
@@ -61,6 +64,7 @@ class Chances(NamedTuple):
 
     @property
     def expected_return(self) -> float:
+        """Mean reward: win is 1, draw 0, loss -1."""
         return self.win - self.loss
 
 
@@ -76,7 +80,7 @@ class Choice(NamedTuple):
 
 @lru_cache(maxsize=256)
 def dealer_totals(hand: Hand) -> dict[int, float]:
-    """Probability of each total that the dealer may end with; 0 stands for bust."""
+    """Probability of each total that the dealer may end with; 0 means bust."""
     if hand.is_bust:
         return {0: 1.0}
     if hand.total >= DEALER_STANDS_AT:
@@ -116,7 +120,7 @@ def best_choice(player: Hand, dealer_shows: int, objective: Objective) -> Choice
     return max(
         Choice("stand", standing(player, dealer_shows)),
         Choice("hit", hitting(player, dealer_shows, objective)),
-        key=lambda choice: _worth(choice.chances, objective),
+        key=lambda choice: _rank(choice.chances, objective),
     )
 
 
@@ -134,8 +138,8 @@ def game_chances(objective: Objective) -> Chances:
     )
 
 
-def _worth(chances: Chances, objective: Objective) -> tuple[float, float]:
-    """Sorts chances; rounded, so that equal ones are not told apart by their last bit."""
+def _rank(chances: Chances, objective: Objective) -> tuple[float, float]:
+    """Sorts chances; rounded, so that equal ones do not differ by their last bit."""
     win, expected = round(chances.win, 12), round(chances.expected_return, 12)
     return (win, expected) if objective == "wins" else (expected, win)
 

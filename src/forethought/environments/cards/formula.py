@@ -3,7 +3,7 @@
 A formula is read by a machine that takes one token at a time and is always in one
 of three conditions: waiting for an operand, complete, or refused. So the same few
 lines judge a finished formula, a formula half typed by an agent, and hostile text.
-Nothing is ever executed, nothing recurses, and every input has an answer within a
+Nothing is ever executed, nothing recurses, and every input has a result within a
 millisecond: length, depth and digits are bounded, hence numerators and denominators
 too (at most 64 numbers of 6 digits meet).
 

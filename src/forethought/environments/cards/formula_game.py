@@ -102,7 +102,7 @@ class FormulaGame:
         return self._ceiling()
 
     def reset(self, seed: int) -> Observation:
-        """Deals the cards that the seed stands for."""
+        """Deals the cards of the seed."""
         self.np_random = np.random.default_rng(seed)
         self.begin(self._deal(self.np_random))
         return self.observation()

@@ -104,7 +104,7 @@ class NumberLine:
     End: terminated on the target; truncated after 2 * max_position steps.
 
     Success: the episode's return is above 0, that is, the target was reached without
-    one wrong step. The measure `reached` tells whether it was reached at all.
+    one wrong step. The metric `reached` says whether it was reached at all.
 
     Ceiling: 100 %. With `rules="reference"` 4 deals in 36 cannot be won (below).
 
@@ -158,21 +158,25 @@ class NumberLine:
 
     @property
     def actions(self) -> tuple[str, ...]:
+        """`-` and `+`."""
         return ACTIONS
 
     @property
     def ceiling(self) -> Ceiling:
+        """The best success rate, by the best walk from every deal."""
         return Ceiling(
             ceiling_success_rate(self.rules, self.max_position),
             "exact: the best walk from every deal, all deals being equally likely",
         )
 
     def reset(self, seed: int) -> Observation:
+        """Draws both numbers from the seed."""
         self.np_random = np.random.default_rng(seed)
         self._deal()
         return self.observation()
 
     def observation(self) -> Observation:
+        """Both numbers as an image."""
         current, target, target_moves = self._position
         return Observation(
             text=None,
@@ -184,6 +188,11 @@ class NumberLine:
         )
 
     def step(self, action: str) -> Transition:
+        """Moves the current number by one.
+
+        Raises:
+            RuntimeError: the episode is over.
+        """
         self._episode.require_open()
         if action not in ACTIONS:
             return self._episode.record(PENALTY, terminated=False)
@@ -193,9 +202,11 @@ class NumberLine:
         return self._episode.record(reward, terminated=self._reached)
 
     def legal_actions(self) -> tuple[str, ...]:
+        """Both actions; none once the episode is over."""
         return () if self._episode.is_over else ACTIONS
 
     def expert(self) -> ExpertAction:
+        """The move towards the target, or a random one with the same thoughts."""
         self._episode.require_open()
         current, target, _ = self._position
         if self.expert_name == "random_choice":
@@ -213,17 +224,21 @@ class NumberLine:
         )
 
     def thought_facts(self, response: str) -> ThoughtFacts:
+        """What a response claims about the numbers, and what the image shows."""
         return number_line_facts(
             response, current=self._position.current, target=self._shown_target
         )
 
     def prompter(self, response_format: ResponseFormat, wording: Wording) -> Prompter:
+        """The game's prompt, short or as published."""
         return CardsPrompter("NumberLine", self.actions, response_format, wording)
 
     def success(self) -> bool:
+        """Whether the episode's return is above 0."""
         return self._episode.total_reward > 0
 
     def metrics(self) -> tuple[Metric, ...]:
+        """`reached`: whether the target was reached, by whatever way."""
         return (Metric("reached", float(self._reached)),)
 
     def close(self) -> None:

@@ -148,7 +148,7 @@ BINDING = {
     "//": (PRODUCT, PRODUCT, SIGN),
     "**": (POWER, ATOM, SIGN),
 }
-"""Of the operation, and of what may stand on its left and right without parentheses.
+"""Binding of the operation, and of what may be on its left and right without parentheses.
 Nothing is regrouped: floats and rounded quotients depend on the order."""
 
 Values = dict[tuple[bool, Number], Part]

@@ -1,4 +1,4 @@
-"""What the agent is told in the card games.
+"""Prompts of the card games.
 
 Two wordings of the same task. `paper` is RL4VLM's (appendices B and D); `short` says the
 same in a quarter of the tokens, which is what a model trained from scratch pays for.
@@ -21,7 +21,7 @@ class _Text(NamedTuple):
 
 @dataclass(frozen=True)
 class CardsPrompter:
-    """Image, task, present formula where there is one, and the form of the answer."""
+    """Image, task, present formula where there is one, and the form of the response."""
 
     game: str
     actions: tuple[str, ...]
@@ -30,6 +30,7 @@ class CardsPrompter:
 
     @property
     def response_fields(self) -> tuple[str, ...]:
+        """The JSON fields that the prompt asks for, `action` last."""
         return tuple(field.split('"')[1] for field in self._fields)
 
     @property
@@ -42,6 +43,7 @@ class CardsPrompter:
         return fields if self.response_format == "thoughts" else fields[-1:]
 
     def messages(self, observation: Observation) -> tuple[Message, ...]:
+        """One message of the user: image, task and form of the response."""
         text, fields = self._text, self._fields
         whole = text.task + "\n{\n" + ",\n".join(fields) + "\n}"
         choices = ", ".join(f"'{action}'" for action in self.actions)

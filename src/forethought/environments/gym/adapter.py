@@ -26,6 +26,7 @@ from forethought.environments.gym.knowledge import (
     action_names,
     can_be_said,
     has_table,
+    value_names,
 )
 from forethought.environments.gym.template import TemplatePrompter, read_template
 from forethought.environments.parts import Episode, is_whole_number, require_option
@@ -103,7 +104,7 @@ class GymnasiumEnvironment:
         self.id = f"{PREFIX}{id}"
         self._environment = _made(self.id, id, renders=view != "text", options=options)
         named = tuple(name.strip() for name in str(actions).split(",")) if actions else ()
-        self._values = self._bins(bins)
+        self._values = value_names(self.id, self._environment.action_space, bins)
         names = self._values or named
         self._knowledge = self._known(names)
         self._is_text = isinstance(self._environment.action_space, spaces.Text)
@@ -123,16 +124,24 @@ class GymnasiumEnvironment:
 
     @property
     def actions(self) -> tuple[str, ...] | None:
+        """Names of the actions; None where they are open text."""
         return None if self._is_text else self._knowledge.actions
 
     def reset(self, seed: int) -> Observation:
+        """Starts the episode of the seed."""
         self._begin(seed)
         return self.observation()
 
     def observation(self) -> Observation:
+        """The observation in words, the rendered image, or both."""
         return self._seen
 
     def step(self, action: str) -> Transition:
+        """Executes a named action; any other text changes nothing, pays 0 and counts as a step.
+
+        Raises:
+            RuntimeError: the episode is over.
+        """
         self._episode.require_open()
         executed = self._executed(action)
         if executed is None:
@@ -150,11 +159,13 @@ class GymnasiumEnvironment:
         return transition
 
     def legal_actions(self) -> tuple[str, ...]:
+        """All actions until the episode is over."""
         if self._episode.is_over:
             return ()
         return self._knowledge.actions or ("",)
 
     def success(self) -> bool:
+        """Whether it terminated with a return above the threshold, or as the environment counts."""
         if not self._terminated:
             return False
         if self._threshold is None and self._knowledge.wins_by_ending:
@@ -162,16 +173,20 @@ class GymnasiumEnvironment:
         return self._episode.total_reward > (self._threshold or 0.0)
 
     def metrics(self) -> tuple[Metric, ...]:
+        """Nothing beyond return and success."""
         return ()
 
     def prompter(self, response_format: ResponseFormat, wording: Wording) -> Prompter:
+        """The user's template, or the default one."""
         fields = self._knowledge.fields if response_format == "thoughts" else ()
         return TemplatePrompter(self._template, self.actions, (*fields, "action"))
 
     def render(self) -> Image | str:
+        """The image that the agent sees, else its text."""
         return self._seen.text or "" if self._seen.image is None else self._seen.image
 
     def close(self) -> None:
+        """Closes the wrapped environment."""
         self._environment.close()
 
     def _expert(self) -> ExpertAction:
@@ -190,8 +205,8 @@ class GymnasiumEnvironment:
     def _look(self) -> Observation:
         words = self._knowledge.words(self._observed)
         image = None if self._view == "text" else self._image()
-        told = f"{words}\0{self._knowledge.state()}".encode("utf-8", "surrogatepass")
-        digest = blake2b(told, digest_size=16)
+        known = f"{words}\0{self._knowledge.state()}".encode("utf-8", "surrogatepass")
+        digest = blake2b(known, digest_size=16)
         if image is not None:
             digest.update(image.data)
         return Observation(
@@ -208,7 +223,7 @@ class GymnasiumEnvironment:
         return str(observed.get("mission", "")) if isinstance(observed, dict) else ""
 
     def _image(self) -> Image:
-        """What is rendered, as a square.
+        """The rendered image, as a square.
 
         Raises:
             ConfigError: it is no image, or not of the size that it had before.
@@ -252,20 +267,6 @@ class GymnasiumEnvironment:
             return np.full(space.shape, value, space.dtype)
         assert isinstance(space, spaces.Discrete)
         return int(space.start) + index
-
-    def _bins(self, bins: int) -> tuple[str, ...]:
-        """Names of the values of a continuous action; none where the actions are numbered."""
-        space: Any = self._environment.action_space
-        if isinstance(space, spaces.Discrete | spaces.Text):
-            return ()
-        is_small = isinstance(space, spaces.Box) and int(np.prod(space.shape)) == 1
-        if is_small and bins >= 2 and space.is_bounded():
-            low, high = float(space.low.flat[0]), float(space.high.flat[0])
-            return tuple(f"{value:.4g}" for value in np.linspace(low, high, bins))
-        raise ConfigError(
-            f"{self.id} has the action space {space} — expected Discrete or Text, or one bounded "
-            "number and environment.options bins=11"
-        )
 
     def _known(self, named: tuple[str, ...]) -> Knowledge:
         environment = self._environment

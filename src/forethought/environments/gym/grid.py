@@ -26,7 +26,7 @@ def is_grid(environment: GymEnv) -> bool:
 
 
 class GridKnowledge:
-    """Of one instance."""
+    """Knowledge of one instance of MiniGrid or BabyAI."""
 
     wins_by_ending: bool = False
     fields: tuple[str, ...] = ("seen", "thoughts")
@@ -45,9 +45,11 @@ class GridKnowledge:
         self._advised: Any = None
 
     def ceiling(self, limit_steps: int) -> Ceiling | None:
+        """Not known."""
         return None
 
     def words(self, observation: Any) -> str:
+        """Direction, what is carried, and what is seen."""
         lines = [f"facing {FACING[int(observation['direction'])]}", self.seen(observation)]
         carried = self._inner.carrying
         if carried is not None:
@@ -78,18 +80,22 @@ class GridKnowledge:
         return f"{listed}. free: {', '.join(free)}"
 
     def state(self) -> str:
+        """A digest of the whole grid, and what is carried."""
         return f"{self._inner.hash(32)} {self._inner.carrying and self._inner.carrying.encode()}"
 
     def begin(self) -> None:
+        """Gives a new bot the new room."""
         self._bot = self._advised = None
         if self._is_babyai:
             self._consult(None)
 
     def acted(self, action: int) -> None:
+        """Lets the bot plan again after an action."""
         if self._is_babyai:
             self._consult(self._inner.actions(action))
 
     def expert(self, observation: Any) -> ExpertAction:
+        """The bot's or the search's next action, with what is seen and the subgoal."""
         action, subgoal = self._planned() if not self._is_babyai else self._by_bot()
         thought = f"{subgoal}, so I do {action}"
         fields = (("seen", json.dumps(self.seen(observation))), ("thoughts", json.dumps(thought)))

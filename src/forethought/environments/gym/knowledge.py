@@ -1,4 +1,8 @@
-"""What is known of a Gymnasium environment beyond its spaces: words, an expert, a ceiling."""
+"""Knowledge of a Gymnasium environment beyond its spaces: words, an expert, a ceiling.
+
+`SpacesAlone` knows nothing more; `TableKnowledge` reads an open transition table (`P`: FrozenLake,
+Taxi, CliffWalking); grids have a file of their own.
+"""
 
 import json
 import re
@@ -20,25 +24,27 @@ GymEnv = Env[Any, Any]
 
 
 class Knowledge(Protocol):
-    """Of one instance. Privileged: the state is read where it helps."""
+    """Knowledge of one instance. Privileged: the state is read where it helps."""
 
     actions: tuple[str, ...]
     goal: str
     """Where the observation has no mission."""
     fields: tuple[str, ...]
-    """Of the expert's answer, before the action."""
+    """JSON fields of the expert's response, before the action."""
     wins_by_ending: bool
     """Whether an episode that terminates is a success, whatever it paid."""
     has_expert: bool
 
-    def ceiling(self, limit_steps: int) -> Ceiling | None: ...
+    def ceiling(self, limit_steps: int) -> Ceiling | None:
+        """The best success rate within so many steps; None where it is not known."""
+        ...
 
     def words(self, observation: Any) -> str:
         """The observation, as the agent may know it."""
         ...
 
     def state(self) -> str:
-        """What the observation does not tell of the state, for its key."""
+        """What the observation does not show of the state, for its key."""
         ...
 
     def begin(self) -> None:
@@ -49,7 +55,9 @@ class Knowledge(Protocol):
         """An action was executed."""
         ...
 
-    def expert(self, observation: Any) -> ExpertAction: ...
+    def expert(self, observation: Any) -> ExpertAction:
+        """The action that should follow, with thoughts."""
+        ...
 
 
 class SpacesAlone:
@@ -106,6 +114,28 @@ def can_be_said(space: spaces.Space[Any]) -> bool:
     return isinstance(space, spaces.Text | spaces.Discrete)
 
 
+def value_names(id: str, space: Any, bins: int) -> tuple[str, ...]:
+    """Names of the values of a continuous action; none where the actions are numbered or text.
+
+    Args:
+        id: of the environment, for the message.
+        bins: number of values.
+
+    Raises:
+        ConfigError: a continuous space that is no bounded number, or without bins.
+    """
+    if isinstance(space, spaces.Discrete | spaces.Text):
+        return ()
+    is_small = isinstance(space, spaces.Box) and int(np.prod(space.shape)) == 1
+    if is_small and bins >= 2 and space.is_bounded():
+        low, high = float(space.low.flat[0]), float(space.high.flat[0])
+        return tuple(f"{value:.4g}" for value in np.linspace(low, high, bins))
+    raise ConfigError(
+        f"{id} has the action space {space} — expected Discrete or Text, or one bounded "
+        "number and environment.options bins=11"
+    )
+
+
 def action_names(environment: GymEnv, named: Sequence[str]) -> tuple[str, ...]:
     """Names of the actions of a Discrete space, in its order: the user's, those of the
     environment's own enumeration, or numbers.
@@ -137,7 +167,7 @@ Floats = NDArray[np.float64]
 
 
 class Layout(NamedTuple):
-    """How a known environment is told."""
+    """Words of a known environment."""
 
     actions: tuple[str, ...]
     goal: str
@@ -187,7 +217,7 @@ class Table(NamedTuple):
 
 
 class TableKnowledge:
-    """Of one instance of such an environment."""
+    """Knowledge of one instance with an open table."""
 
     has_expert: bool = True
     fields: tuple[str, ...] = ("thoughts",)

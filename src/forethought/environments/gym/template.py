@@ -22,9 +22,11 @@ class TemplatePrompter:
 
     @property
     def response_fields(self) -> tuple[str, ...]:
+        """The JSON fields that the prompt asks for, `action` last."""
         return self.fields
 
     def messages(self, observation: Observation) -> tuple[Message, ...]:
+        """One message of the user, with the image if there is one."""
         choices = observation.admissible_actions or self.actions
         filled = {
             "goal": observation.goal,

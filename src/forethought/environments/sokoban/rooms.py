@@ -35,6 +35,7 @@ class Room(NamedTuple):
     targets: frozenset[Cell]
 
     def is_solved(self, state: State) -> bool:
+        """Whether every box is on a target."""
         return state.boxes == self.targets
 
 

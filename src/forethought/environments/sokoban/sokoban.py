@@ -140,13 +140,16 @@ class Sokoban:
 
     @property
     def actions(self) -> tuple[str, ...]:
+        """The four directions."""
         return ACTIONS
 
     @property
     def ceiling(self) -> Ceiling:
+        """Every room is solvable within the limit, so 1."""
         return Ceiling(1.0, "exact: every room is solved by search before it is played")
 
     def reset(self, seed: int) -> Observation:
+        """Makes the room of the seed."""
         randomness = np.random.default_rng(seed)
         held_out = seed >= EVALUATION_SEEDS
         start = make_room(self._size, self._boxes, self._moves, randomness)
@@ -158,6 +161,7 @@ class Sokoban:
         return self.observation()
 
     def observation(self) -> Observation:
+        """The room as characters, as an image, or both."""
         text = self._text()
         image = None
         if self._view != "text":
@@ -172,6 +176,11 @@ class Sokoban:
         )
 
     def step(self, action: str) -> Transition:
+        """Moves the player, and a box before it.
+
+        Raises:
+            RuntimeError: the episode is over.
+        """
         self._episode.require_open()
         before = self._state
         if action in MOVES:
@@ -183,9 +192,11 @@ class Sokoban:
         return self._episode.record(reward, terminated=is_solved)
 
     def legal_actions(self) -> tuple[str, ...]:
+        """The four directions; none once the episode is over."""
         return () if self._episode.is_over else ACTIONS
 
     def expert(self) -> ExpertAction:
+        """The next move of a shortest solution, with the push that it prepares."""
         self._episode.require_open()
         room, state = self._room, self._state
         moves = solution(room, state)
@@ -216,6 +227,7 @@ class Sokoban:
         return ThoughtFacts(perceived=claims, inferred=(), concluded_actions=said)
 
     def success(self) -> bool:
+        """Whether every box is on a target."""
         return self._room.is_solved(self._state)
 
     def metrics(self) -> tuple[Metric, ...]:

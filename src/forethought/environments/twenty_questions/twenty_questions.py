@@ -68,7 +68,7 @@ def remaining(candidates: Candidates, question: int, answer: bool) -> Candidates
     return candidates[(candidates == question - attributes) == answer]
 
 
-class Worth(NamedTuple):
+class ExpertResult(NamedTuple):
     """Over all hidden objects, each as likely as the others."""
 
     success_rate: float
@@ -76,7 +76,7 @@ class Worth(NamedTuple):
 
 
 @cache
-def expert_worth() -> Worth:
+def expert_result() -> ExpertResult:
     """The expert's success rate and mean return, exact: every hidden object is played."""
     attributes = truth_table().shape[1]
     total = len(load_things())
@@ -92,7 +92,7 @@ def expert_worth() -> Worth:
             parts = [remaining(candidates, question, answer) for answer in (False, True)]
             following += [part for part in parts[: 1 if is_guess else 2] if len(part)]
         level = following
-    return Worth(wins / total, -wrong / total)
+    return ExpertResult(wins / total, -wrong / total)
 
 
 @cache
@@ -123,7 +123,7 @@ _LEGENDS: dict[Replies, str] = {
 }
 
 DATA_SKILL = 0.348
-"""Mean return -17.3, that of the data behind Q-SFT's Table 2."""
+"""Mean return -17.3, that of the data of Q-SFT's Table 2."""
 
 DATA_CHOICES = 5
 """Even splits among which an informed question of the data policy is drawn."""
@@ -201,27 +201,32 @@ class TwentyQuestions:
 
     @property
     def actions(self) -> None:
+        """None: questions are open text."""
         return None
 
     @property
     def ceiling(self) -> Ceiling:
-        worth = expert_worth()
+        """The expert's success rate, computed over all objects."""
+        result = expert_result()
         return Ceiling(
-            worth.success_rate,
+            result.success_rate,
             "exact: the expert, played on every hidden object; its mean return is "
-            f"{worth.mean_return:.3f}, no policy's is above {return_bound():.3f}",
+            f"{result.mean_return:.3f}, no policy's is above {return_bound():.3f}",
         )
 
     @property
     def data_skill(self) -> float:
+        """How often the data policy asks a good question."""
         return DATA_SKILL
 
     def reset(self, seed: int) -> Observation:
+        """Draws the hidden object from the seed."""
         self.np_random = np.random.default_rng(seed)
         self._draw()
         return self.observation()
 
     def observation(self) -> Observation:
+        """The questions so far and what was said to each, as a transcript."""
         text = self._text()
         return Observation(
             text=text,
@@ -234,29 +239,36 @@ class TwentyQuestions:
         )
 
     def step(self, action: str) -> Transition:
+        """Asks a question or guesses; costs 1 unless the guess is right.
+
+        Raises:
+            RuntimeError: the episode is over.
+        """
         self._episode.require_open()
         number = understand(action)
         if number is None:
             self._not_understood += 1
-            reply = NOT_UNDERSTOOD
+            oracle = NOT_UNDERSTOOD
         else:
             is_true = len(remaining(np.array([self._hidden]), number, True)) > 0
-            reply = self._reply(number, is_true)
+            oracle = self._oracle(number, is_true)
             self._candidates = remaining(self._candidates, number, is_true)
             self._asked.add(number)
             self._is_found = is_true and number >= self._attributes
-        self._turns.append(Turn(action, reply))
+        self._turns.append(Turn(action, oracle))
         return self._episode.record(
             0.0 if self._is_found else -1.0,
             terminated=self._is_found or self._episode.is_last_step,
         )
 
     def legal_actions(self) -> tuple[str, ...]:
+        """Questions and guesses that were not tried yet; none once the episode is over."""
         if self._episode.is_over:
             return ()
         return tuple(way for n, way in enumerate(self._usual) if n not in self._asked)
 
     def expert(self) -> ExpertAction:
+        """A question that halves the candidates best."""
         self._episode.require_open()
         question = good_questions(self._candidates, 1)[0]
         left = len(self._candidates)
@@ -268,21 +280,28 @@ class TwentyQuestions:
         return ExpertAction(self._usual[question], (("thoughts", json.dumps(thought)),))
 
     def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPolicy:
+        """Good questions with probability `skill`, else any question or guess.
+
+        Raises:
+            ConfigError: a skill beyond 0 to 1.
+        """
         require_option(0 <= skill <= 1, "skill", skill, "0 (chance) to 1 (always informed)")
 
-        def answer() -> ExpertAction:
+        def act() -> ExpertAction:
             pool = self._everything
             if randomness.random() < skill:
                 pool = good_questions(self._candidates, DATA_CHOICES)
             ways = self._wordings[pool[int(randomness.integers(len(pool)))]]
             return ExpertAction(ways[int(randomness.integers(len(ways)))], ())
 
-        return answer
+        return act
 
     def success(self) -> bool:
+        """Whether the object was guessed."""
         return self._is_found
 
     def metrics(self) -> tuple[Metric, ...]:
+        """How many texts were not understood, and how many were repeated."""
         repeated = len(self._turns) - self._not_understood - len(self._asked)
         return (
             Metric("not_understood", float(self._not_understood)),
@@ -295,7 +314,7 @@ class TwentyQuestions:
     def _text(self) -> str:
         return write_transcript(self._turns)
 
-    def _reply(self, number: int, is_true: bool) -> str:
+    def _oracle(self, number: int, is_true: bool) -> str:
         if self.replies == "answers":
             return YES if is_true else NO
         name = names()[number]

@@ -216,17 +216,17 @@ def _product(
             f"{brand} {shown[0]} {shown[1]} {noun} {', '.join(shown[2:])}",
         )
     )
-    told = random.sample(attributes, ATTRIBUTES)
+    named = random.sample(attributes, ATTRIBUTES)
     rounded = round(round(price) - 0.01 if random.random() < 0.5 else price, 2)
     return Product(
         asin=asin,
         title=title,
         description=random.choice(DESCRIPTIONS).format(
-            brand=brand, noun=kind.name, first=told[0], second=told[1]
+            brand=brand, noun=kind.name, first=named[0], second=named[1]
         ),
         bullets=tuple(
             frame.format(one)
-            for frame, one in zip(random.sample(BULLETS, len(BULLETS)), told, strict=True)
+            for frame, one in zip(random.sample(BULLETS, len(BULLETS)), named, strict=True)
         ),
         attributes=tuple(attributes),
         options=options,

@@ -144,9 +144,11 @@ def _with_buttons(shop: Shop, place: Place, pieces: Sequence[Piece], view: _View
     if place.name == "results":
         return f'<div class="bar">{bar}</div>{searched}{_results(shop, place, pieces, view)}'
     if place.name != "item":
-        told = "".join(f"<p>{escape(piece.text)}</p>" for piece in pieces[3:] if not piece.role[4:])
-        told = told or "<p>nothing is written here</p>"
-        return f'<div class="bar">{bar}</div><div class="row"><div>{told}</div></div>'
+        texts = "".join(
+            f"<p>{escape(piece.text)}</p>" for piece in pieces[3:] if not piece.role[4:]
+        )
+        texts = texts or "<p>nothing is written here</p>"
+        return f'<div class="bar">{bar}</div><div class="row"><div>{texts}</div></div>'
     return f'<div class="bar">{bar}</div>{_item(shop.product(place), place, view)}'
 
 
@@ -199,8 +201,8 @@ def _done(shop: Shop, place: Place, goal: Goal, reward: Reward, view: _View) -> 
         ),
     )
     table = "".join(
-        f"<tr><th>{name}</th><td>{escape(value)}</td><td>{escape(told)}</td></tr>"
-        for name, value, told in rows
+        f"<tr><th>{name}</th><td>{escape(value)}</td><td>{escape(asked)}</td></tr>"
+        for name, value, asked in rows
     )
     again = '<a class="link" href="/new">another goal</a>' if view.is_live else ""
     return (
@@ -226,7 +228,7 @@ def _replayed(replay: Replay) -> str:
 
 
 def _drawing(product: Product, size: int) -> str:
-    """A picture in the place of the photograph: the first letters of the kind, on a color."""
+    """A drawing in place of the photograph: the first letters of the kind, on a color."""
     hue = sha256(product.asin.encode()).digest()[0] * 360 // 256
     words = (product.query or product.title or "?").split() or ["?"]
     letters = escape("".join(word[0] for word in words[:2]).upper())

@@ -280,8 +280,8 @@ def _of_product(shop: Shop, place: Place) -> list[Piece]:
     pieces: list[Piece] = []
     for name, values in product.options:
         pieces += [Piece(name), *(Piece(value, "option", name) for value in values)]
-    told = (product.title, f"Price: {product.price_tag}", "Rating: N.A.")
-    pieces += [Piece(text) for text in told]
+    lines = (product.title, f"Price: {product.price_tag}", "Rating: N.A.")
+    pieces += [Piece(text) for text in lines]
     return [*pieces, *(Piece(tab, "button") for tab in TABS), Piece(BUY, "button")]
 
 

@@ -141,11 +141,11 @@ def read_catalogue(folder: str, source: GoalSource) -> Catalogue:
     if source == "human":
         asked = _object(where / _HUMAN)
         goals = list(_human_goals(products, asked, where / _HUMAN))
-        missing = sum(len(told) for asin, told in asked.items() if asin not in by_asin)
+        missing = sum(len(goals) for asin, goals in asked.items() if asin not in by_asin)
     else:
         goals = list(_synthetic_goals(products, attributes))
         missing = sum(
-            "instruction" in told for asin, told in attributes.items() if asin not in by_asin
+            "instruction" in item for asin, item in attributes.items() if asin not in by_asin
         )
     if not goals:
         raise StorageError(
@@ -230,12 +230,12 @@ def _value(content: Json) -> str:
 def _human_goals(products: tuple[Product, ...], asked: Json, path: Path) -> Iterator[Goal]:
     random = Random(f"caps {SHUFFLE_SEED}")
     for product in products:
-        for told in asked.get(product.asin, ()):
+        for item in asked.get(product.asin, ()):
             try:
-                wanted = tuple(told["instruction_attributes"])
+                wanted = tuple(item["instruction_attributes"])
                 if wanted:
-                    text = told["instruction"].strip(".")
-                    options: tuple[GoalOption, ...] = tuple(told["instruction_options"])
+                    text = item["instruction"].strip(".")
+                    options: tuple[GoalOption, ...] = tuple(item["instruction_options"])
                     yield _goal(product, text, wanted, options, random)
             except (KeyError, TypeError, AttributeError) as error:
                 raise StorageError(
@@ -248,8 +248,8 @@ def _synthetic_goals(products: tuple[Product, ...], attributes: Json) -> Iterato
     """One goal for each combination of a product's options."""
     random = Random(f"caps {SHUFFLE_SEED}")
     for product in products:
-        told = attributes.get(product.asin, {})
-        if told.get("instruction") is None:
+        item = attributes.get(product.asin, {})
+        if item.get("instruction") is None:
             continue
         groups = sorted(product.options)
         cap = draw_cap(product.price, random)
@@ -258,8 +258,8 @@ def _synthetic_goals(products: tuple[Product, ...], attributes: Json) -> Iterato
             said = ", and ".join(f"{name}: {value}" for name, value in pairs)
             yield _goal(
                 product,
-                told["instruction"] + (f" with {said}" if said else ""),
-                tuple(told["instruction_attributes"]),
+                item["instruction"] + (f" with {said}" if said else ""),
+                tuple(item["instruction_attributes"]),
                 tuple(pairs),
                 random,
                 cap,

@@ -1,4 +1,4 @@
-"""What a purchase is worth: WebShop's reward, between 0 and 1.
+"""The reward of a purchase in WebShop, between 0 and 1.
 
         r = r_type · (attributes matched + options matched + [price ≤ cap])
                      / (attributes asked + options asked + 1)

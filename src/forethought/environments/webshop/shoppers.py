@@ -77,19 +77,21 @@ def _wanted(product: Product, wanted: GoalOption) -> tuple[str, str | None]:
 def advise(shop: Shop, place: Place, goal: Goal, plan: Plan) -> ExpertAction:
     """The expert's next action, with its reason."""
     if place.name == "search":
-        return _answer(f"I look for {plan.query}", f"search[{plan.query}]")
+        return _action(f"I look for {plan.query}", f"search[{plan.query}]")
     if place.name == "results":
         return _among_results(shop, place, goal, plan)
     if place.name != "item":
-        return _answer("back to the product", "click[< prev]")
+        return _action("back to the product", "click[< prev]")
     if place.asin != plan.asin:
-        return _answer(f"{place.asin.lower()} is not the best one", "click[< prev]")
+        return _action(f"{place.asin.lower()} is not the best one", "click[< prev]")
     chosen = {value for _, value in place.chosen}
     for value in plan.values:
         if value not in chosen:
-            return _answer(f"{value} is asked for and not chosen", f"click[{value}]")
-    told = ", ".join(plan.values)
-    return _answer(f"{told} chosen, nothing is missing" if told else "nothing to choose", BUY_IT)
+            return _action(f"{value} is asked for and not chosen", f"click[{value}]")
+    values = ", ".join(plan.values)
+    return _action(
+        f"{values} chosen, nothing is missing" if values else "nothing to choose", BUY_IT
+    )
 
 
 BUY_IT = "click[buy now]"
@@ -98,18 +100,18 @@ BUY_IT = "click[buy now]"
 def _among_results(shop: Shop, place: Place, goal: Goal, plan: Plan) -> ExpertAction:
     if plan.asin in shop.hits(place):
         code, product = plan.asin.lower(), shop.catalogue.by_asin[plan.asin]
-        told = [a for a in goal.attributes if a in product.title.lower()]
+        shown = [a for a in goal.attributes if a in product.title.lower()]
         cap = "" if goal.price_cap == NO_CAP else f", below {goal.price_cap:.0f}"
-        said = " and ".join([goal.query, *told])
-        return _answer(f"{code} is {said} for {product.price_tag}{cap}", f"click[{code}]")
+        said = " and ".join([goal.query, *shown])
+        return _action(f"{code} is {said} for {product.price_tag}{cap}", f"click[{code}]")
     if place.keywords != plan.query:
-        return _answer("another search is better", "click[back to search]")
+        return _action("another search is better", "click[back to search]")
     if place.page < plan.page:
-        return _answer("it must be further down", "click[next >]")
-    return _answer("it must be further up", "click[< prev]")
+        return _action("it must be further down", "click[next >]")
+    return _action("it must be further up", "click[< prev]")
 
 
-def _answer(thought: str, action: str) -> ExpertAction:
+def _action(thought: str, action: str) -> ExpertAction:
     return ExpertAction(action, (("thoughts", json.dumps(thought)),))
 
 

@@ -41,7 +41,9 @@ class Visit(NamedTuple):
     score: float
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
+    """An HTTP response: status, body, content type, and where it redirects to."""
+
     status: int
     body: str
     kind: str = "text/html; charset=utf-8"
@@ -78,28 +80,28 @@ class ShopSite:
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         try:
             body = await _read(scope, receive)
-            answer = self._answer(scope, body)
+            response = self._respond(scope, body)
         except _Refused as refused:
-            told = whole("WebShop", f'<main><p id="error">{escape(str(refused))}</p></main>')
-            answer = Answer(refused.status, told)
-        await _send(answer, send)
+            page = whole("WebShop", f'<main><p id="error">{escape(str(refused))}</p></main>')
+            response = Response(refused.status, page)
+        await _send(response, send)
 
-    def _answer(self, scope: Mapping[str, Any], body: bytes) -> Answer:
+    def _respond(self, scope: Mapping[str, Any], body: bytes) -> Response:
         self._require_host(scope)
         method, parts = scope["method"], scope["path"].strip("/").split("/")
         match method, parts:
             case "GET", ["style.css"]:
-                return Answer(200, STYLE, "text/css")
+                return Response(200, STYLE, "text/css")
             case "GET", [""]:
-                return Answer(200, self._start())
+                return Response(200, self._start())
             case "GET", ["new"]:
                 return self._begin(scope["query_string"].decode("latin-1"))
             case "GET", ["shop", session]:
-                return Answer(200, self._page(self._session(session)))
+                return Response(200, self._page(self._session(session)))
             case "POST", ["shop", session]:
                 return self._act(session, body)
             case "GET", ["episodes", number, step]:
-                return Answer(200, self._replay(number, step))
+                return Response(200, self._replay(number, step))
             case _:
                 raise _Refused(404, f"{method} {scope['path'][:80]}: there is no such page")
 
@@ -120,17 +122,17 @@ class ShopSite:
             f"<td>{len(visit.actions)} actions</td><td>score {visit.score:.2f}</td></tr>"
             for n, visit in enumerate(self.episodes[:LISTED])
         )
-        told = f"<h2>Stored episodes</h2><table>{rows}</table>" if rows else ""
+        listed = f"<h2>Stored episodes</h2><table>{rows}</table>" if rows else ""
         more = len(self.episodes) - LISTED
-        told += f"<p>and {more} more, /episodes/N/0</p>" if more > 0 else ""
+        listed += f"<p>and {more} more, /episodes/N/0</p>" if more > 0 else ""
         return whole(
             "WebShop",
             "<main><h2>Shop</h2><p>You get a goal. Find a product, choose its options, buy it: "
             'the score says how much of the goal it meets.</p><a class="link" id="begin" '
-            f'href="/new">begin</a>{told}</main>',
+            f'href="/new">begin</a>{listed}</main>',
         )
 
-    def _begin(self, query: str) -> Answer:
+    def _begin(self, query: str) -> Response:
         asked = parse_qs(query).get("goal", [str(self._goals)])[0]
         if not asked.isdigit() or len(asked) > 9:
             raise _Refused(400, f"goal is {asked[:40]!r} — expected a whole number")
@@ -141,7 +143,7 @@ class ShopSite:
         self._sessions[session] = environment
         while len(self._sessions) > SESSIONS:
             self._sessions.popitem(last=False)
-        return Answer(303, "", location=f"/shop/{session}")
+        return Response(303, "", location=f"/shop/{session}")
 
     def _session(self, session: str) -> WebShop:
         if session not in self._sessions:
@@ -149,7 +151,7 @@ class ShopSite:
         self._sessions.move_to_end(session)
         return self._sessions[session]
 
-    def _act(self, session: str, body: bytes) -> Answer:
+    def _act(self, session: str, body: bytes) -> Response:
         environment = self._session(session)
         fields = parse_qs(body.decode("utf-8", "replace"))
         if "query" in fields:
@@ -163,7 +165,7 @@ class ShopSite:
             ):
                 raise _Refused(409, f"{label[:80]!r} is not on this page — go back to it")
             environment.step(action)
-        return Answer(303, "", location=f"/shop/{session}")
+        return Response(303, "", location=f"/shop/{session}")
 
     def _page(self, environment: WebShop, replay: Replay | None = None) -> str:
         return as_page(
@@ -213,9 +215,9 @@ async def _read(scope: Mapping[str, Any], receive: Receive) -> bytes:
             return body
 
 
-async def _send(answer: Answer, send: Send) -> None:
+async def _send(response: Response, send: Send) -> None:
     headers = [
-        (b"content-type", answer.kind.encode()),
+        (b"content-type", response.kind.encode()),
         (b"cache-control", b"no-store"),
         (b"x-content-type-options", b"nosniff"),
         (b"referrer-policy", b"same-origin"),
@@ -225,7 +227,7 @@ async def _send(answer: Answer, send: Send) -> None:
             b"frame-ancestors 'none'",
         ),
     ]
-    if answer.location is not None:
-        headers.append((b"location", answer.location.encode()))
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": answer.body.encode("utf-8", "replace")})
+    if response.location is not None:
+        headers.append((b"location", response.location.encode()))
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body.encode("utf-8", "replace")})

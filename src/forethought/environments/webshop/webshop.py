@@ -92,7 +92,7 @@ class WebShop:
     Rewards: at the purchase, r_type · (attributes matched + options matched + [price within the
     cap]) / (attributes + options + 1), see `reward.py`; before it 0.
 
-    Start: the search page, with the goal that the seed stands for: seed modulo the number of
+    Start: the search page, with the goal of the seed: seed modulo the number of
     goals. Seeds of held-out episodes have test goals, others train goals, unless `split` names
     one. The splits share no goal; in the generated catalogue they share no goal's product either.
 
@@ -167,12 +167,14 @@ class WebShop:
 
     @property
     def ceiling(self) -> Ceiling:
+        """Every goal has a product that meets it, so 1."""
         if self._source[0] is None:
             return Ceiling(1.0, "exact: each goal's product brings reward 1 and can be found")
         return Ceiling(1.0, "estimated: each goal is written for a product of the catalogue")
 
     @property
     def data_skill(self) -> float:
+        """How often the weak shopper acts as the expert."""
         return DATA_SKILL
 
     @property
@@ -193,6 +195,7 @@ class WebShop:
 
     @property
     def goal(self) -> Goal:
+        """What is to be bought in this episode."""
         return self._goal
 
     @property
@@ -206,6 +209,7 @@ class WebShop:
         return self._pieces
 
     def reset(self, seed: int) -> Observation:
+        """Starts on the search page, with the goal that the seed stands for."""
         is_training = self._split == "by_seed" and seed < EVALUATION_SEEDS
         numbers = self.shop.catalogue.split("train" if is_training else self._held_out)
         self._goal = self.shop.catalogue.goals[numbers[seed % len(numbers)]]
@@ -216,6 +220,7 @@ class WebShop:
         return self.observation()
 
     def observation(self) -> Observation:
+        """The page as text, with what can be clicked."""
         pieces, place = self._pieces, self._place
         text = as_text(pieces) if self._view == "text" else as_rich_text(pieces, place)
         return Observation(
@@ -228,6 +233,11 @@ class WebShop:
         )
 
     def step(self, action: str) -> Transition:
+        """Searches or clicks; buying ends the episode and pays.
+
+        Raises:
+            RuntimeError: the episode is over.
+        """
         self._episode.require_open()
         place = follow(self.shop, self._place, action, self._clicks)
         if place is None:
@@ -263,13 +273,19 @@ class WebShop:
         return tuple(dict.fromkeys(f"search[{text}]" for text in (*typed, self._plan().query)))
 
     def expert(self) -> ExpertAction:
+        """The next action towards a product that meets the goal."""
         self._episode.require_open()
         return advise(self.shop, self._place, self._goal, self._plan())
 
     def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPolicy:
+        """The weak shopper's actions.
+
+        Raises:
+            ConfigError: a skill beyond 0 to 1.
+        """
         require_option(0 <= skill <= 1, "skill", skill, "0 (careless) to 1 (the expert's choices)")
 
-        def answer() -> ExpertAction:
+        def act() -> ExpertAction:
             action = weak_action(
                 shop=self.shop,
                 place=self._place,
@@ -280,9 +296,10 @@ class WebShop:
             )
             return ExpertAction(action, ())
 
-        return answer
+        return act
 
     def success(self) -> bool:
+        """Whether the reward is 1."""
         return self._reward.total == 1.0
 
     def metrics(self) -> tuple[Metric, ...]:
@@ -301,7 +318,7 @@ class WebShop:
         )
 
     def close(self) -> None:
-        pass
+        """Nothing is held open."""
 
     def _plan(self) -> Plan:
         if self._planned is None:
@@ -317,6 +334,6 @@ class WebShop:
     def _key(self) -> str:
         """A digest of the goal and of the place."""
         place = self._place
-        told = (self._goal.asin, self._goal.instruction, place.name, place.keywords, place.page)
-        whole = repr((*told, place.asin, place.chosen, sorted(place.visited)))
+        known = (self._goal.asin, self._goal.instruction, place.name, place.keywords, place.page)
+        whole = repr((*known, place.asin, place.chosen, sorted(place.visited)))
         return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""What the agent is told in WebShop: the goal, and the page in few words.
+"""WebShop's prompt: the goal, and the page in few words.
 
     goal: find me machine washable curtains, in grey, and price lower than 50.00 dollars
     [back to search] [< prev]
@@ -10,7 +10,7 @@
     JSON: thoughts, action
 
 What can be clicked is in brackets, what was clicked in double ones. It is read off the
-observation; `view=text`, which marks neither, is told with bars between its pieces.
+observation; `view=text`, which marks neither, is written with bars between its pieces.
 """
 
 import re
@@ -27,15 +27,17 @@ _LEFT_OUT = ("instruction:", "you have clicked ", "rating: n.a.")
 
 @dataclass(frozen=True)
 class WebShopPrompter:
-    """Goal, page, and the form of the answer."""
+    """Goal, page, and the form of the response."""
 
     response_format: ResponseFormat
 
     @property
     def response_fields(self) -> tuple[str, ...]:
+        """The JSON fields that the prompt asks for, `action` last."""
         return ("thoughts", "action") if self.response_format == "thoughts" else ("action",)
 
     def messages(self, observation: Observation) -> tuple[Message, ...]:
+        """One message of the user: goal and page."""
         form = "thoughts, action" if self.response_format == "thoughts" else "action"
         page = describe_page(observation.text or "", observation.goal)
         return (Message("user", f"goal: {observation.goal}\n{page}\nJSON: {form}"),)

@@ -116,9 +116,9 @@ def known(guesses: Iterable[tuple[str, int]]) -> str:
             if mark == IN_PLACE:
                 places[place] = letter
             (absent if mark == ABSENT else present).add(letter)
-    told = [
+    parts = [
         f"{title} {' '.join(sorted(letters))}"
         for title, letters in (("not", absent - present), ("has", present - set(places)))
         if letters
     ]
-    return ", ".join((*told, f"now {' '.join(places)}"))
+    return ", ".join((*parts, f"now {' '.join(places)}"))

@@ -45,11 +45,11 @@ def consistent(
 
 
 def best_guess(candidates: Candidates, words: WordList, rules: Rules) -> int:
-    """The word whose marks tell most about the hidden word, every candidate being as likely.
+    """The word with the most informative marks, every candidate being equally likely.
 
         argmax over guesses g of H(g) = -Σ_m p(m | g) log p(m | g)
 
-    Of words that tell equally much, a candidate first, then the first of the list. Of at
+    Of equally informative words a candidate first, then the first of the list. Of at
     most two candidates, the first.
 
     Args:
@@ -77,7 +77,7 @@ _COUNTS = np.arange(1, 1 << 12, dtype=np.float64)  # no list is longer
 _C_LOG_C = np.concatenate([[0.0], _COUNTS * np.log(_COUNTS)])
 
 
-class Worth(NamedTuple):
+class ExpertResult(NamedTuple):
     """Over all hidden words, each as likely as the others."""
 
     success_rate: float
@@ -85,7 +85,7 @@ class Worth(NamedTuple):
 
 
 @cache
-def expert_worth(words: WordList, rules: Rules) -> Worth:
+def expert_result(words: WordList, rules: Rules) -> ExpertResult:
     """The expert's success rate and mean return, exact: every hidden word is played."""
     table = mark_table(words, rules)
     total, wins = len(table), 0
@@ -102,7 +102,7 @@ def expert_worth(words: WordList, rules: Rules) -> Worth:
             groups = (candidates[codes == code] for code in np.unique(codes))
             following += [group for group in groups if table[guess, group[0]] != ALL_IN_PLACE]
         level = following
-    return Worth(wins / total, -guesses / total)
+    return ExpertResult(wins / total, -guesses / total)
 
 
 @cache
@@ -121,7 +121,7 @@ def return_bound(words: WordList, rules: Rules) -> float:
 
 NOT_LISTED = "not in the list"
 DATA_SKILL: dict[WordList, float] = {"small": 0.314, "large": 0.373}
-"""Mean return -4.12, that of the data behind Q-SFT's Table 2."""
+"""Mean return -4.12, that of the data of Q-SFT's Table 2."""
 
 Replies = Literal["marks", "known"]
 Spelling = Literal["letters", "words"]
@@ -157,7 +157,7 @@ class Wordle:
     Ceiling: 100 %, exact: the expert finds every word of every list within six guesses.
     The best mean return is not known; it lies between the expert's, which is exact (every
     hidden word is played), and a bound by counting, both of them named in `ceiling`. The
-    expert guesses the word whose marks tell most (greatest entropy).
+    expert guesses the word whose marks have the greatest entropy.
 
     Data policy: with probability `skill` a word that agrees with all marks so far, else any
     word of the list, guessed before or not, uniformly either way. Skill 1 always agrees.
@@ -165,9 +165,9 @@ class Wordle:
     Arguments:
         words: "small", 412 words, or "large", 754; hidden and guessed words are the same.
         rules: "official", or "reference" for LMRL-Gym's: marks ignore that a letter may
-            occur twice, and before every guess the hidden word is drawn anew from those that
+            occur twice, and before every guess the hidden word is drawn again from those that
             agree with the marks so far (which changes no probability).
-        replies: "marks", of the last guess, or "known": behind them what all marks so far
+        replies: "marks", of the last guess, or "known": after them what all marks so far
             say together, "b y b b g, not c n, has r, now any any any any e".
         spelling: "letters", guesses are said with their letters apart, "c r a n e", or "words",
             "crane". Either is understood.
@@ -208,28 +208,33 @@ class Wordle:
 
     @property
     def actions(self) -> None:
+        """None: a guess is open text."""
         return None
 
     @property
     def ceiling(self) -> Ceiling:
-        worth = expert_worth(self.words, self.rules)
+        """The expert's success rate, computed over all words."""
+        result = expert_result(self.words, self.rules)
         bound = return_bound(self.words, self.rules)
         return Ceiling(
-            worth.success_rate,
+            result.success_rate,
             "exact: the expert, played on every hidden word; its mean return is "
-            f"{worth.mean_return:.3f}, no policy's is above {bound:.3f}",
+            f"{result.mean_return:.3f}, no policy's is above {bound:.3f}",
         )
 
     @property
     def data_skill(self) -> float:
+        """How often the data policy's guess agrees with all marks."""
         return DATA_SKILL[self.words]
 
     def reset(self, seed: int) -> Observation:
+        """Draws the hidden word from the seed."""
         self.np_random = np.random.default_rng(seed)
         self._draw()
         return self.observation()
 
     def observation(self) -> Observation:
+        """The guesses so far and their marks, as a transcript."""
         text = self._text()
         return Observation(
             text=text,
@@ -241,6 +246,11 @@ class Wordle:
         )
 
     def step(self, action: str) -> Transition:
+        """Guesses a word; costs 1 unless it is the hidden one.
+
+        Raises:
+            RuntimeError: the episode is over.
+        """
         self._episode.require_open()
         guess = self._numbers.get("".join(action.split()).lower())
         if guess is None:
@@ -251,7 +261,7 @@ class Wordle:
             self._hidden = int(self.np_random.choice(self._candidates))
         code = int(self._table[guess, self._hidden])
         self._guesses.append((self._list[guess], code))
-        self._turns.append(Turn(action, self._reply(code)))
+        self._turns.append(Turn(action, self._marks(code)))
         self._candidates = consistent(self._candidates, guess, code, self.words, self.rules)
         self._is_found = code == ALL_IN_PLACE
         return self._episode.record(
@@ -260,12 +270,14 @@ class Wordle:
         )
 
     def legal_actions(self) -> tuple[str, ...]:
+        """The words that were not guessed yet; none once the episode is over."""
         if self._episode.is_over:
             return ()
         said = {self._numbers[word] for word, _ in self._guesses}
         return tuple(word for n, word in enumerate(self._spelled) if n not in said)
 
     def expert(self) -> ExpertAction:
+        """The guess whose marks are the most informative, and how many words are left."""
         self._episode.require_open()
         guess = self._spelled[best_guess(self._candidates, self.words, self.rules)]
         left = len(self._candidates)
@@ -277,18 +289,25 @@ class Wordle:
         return ExpertAction(guess, (("thoughts", json.dumps(thought)),))
 
     def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPolicy:
+        """With probability `skill` a word that agrees with all marks, else any.
+
+        Raises:
+            ConfigError: a skill beyond 0 to 1.
+        """
         require_option(0 <= skill <= 1, "skill", skill, "0 (chance) to 1 (always in agreement)")
 
-        def answer() -> ExpertAction:
+        def act() -> ExpertAction:
             pool = self._candidates if randomness.random() < skill else all_candidates(self.words)
             return ExpertAction(self._spelled[pool[int(randomness.integers(len(pool)))]], ())
 
-        return answer
+        return act
 
     def success(self) -> bool:
+        """Whether the word was found."""
         return self._is_found
 
     def metrics(self) -> tuple[Metric, ...]:
+        """How many guesses were no words, and how many were repeated."""
         repeated = len(self._guesses) - len({word for word, _ in self._guesses})
         return (
             Metric("not_listed", float(self._not_listed)),
@@ -301,7 +320,7 @@ class Wordle:
     def _text(self) -> str:
         return write_transcript(self._turns)
 
-    def _reply(self, code: int) -> str:
+    def _marks(self, code: int) -> str:
         return shown(code) if self.replies == "marks" else f"{shown(code)}, {known(self._guesses)}"
 
     def _draw(self) -> None:

@@ -3,7 +3,12 @@
 import pytest
 
 from forethought.environments.alfworld.package import Goal, TaskType
-from forethought.environments.alfworld.progress import Purse, Reward, Situation, conditions_met
+from forethought.environments.alfworld.progress import (
+    Reward,
+    RewardParts,
+    Situation,
+    conditions_met,
+)
 
 SHELF, OTHER = "shelf 1", "shelf 2"
 
@@ -84,7 +89,7 @@ def test_conditions(goal: Goal, now: Situation, met: int) -> None:
 )
 def test_rewards(rule: Reward, paid: list[float]) -> None:
     """One of three conditions met, lost, met again, an inadmissible command, then all three."""
-    purse = Purse(rule, conditions=3)
+    purse = RewardParts(rule, conditions=3)
     met = [(1, True), (0, True), (1, True), (1, False), (3, True)]
     got = [purse.pay(met=m, won=m == 3, admissible=ok) for m, ok in met]
     assert got == pytest.approx(paid)
@@ -93,6 +98,6 @@ def test_rewards(rule: Reward, paid: list[float]) -> None:
 
 
 def test_what_is_met_at_the_start_is_not_paid() -> None:
-    purse = Purse("paper", conditions=2, most_met=1)
+    purse = RewardParts("paper", conditions=2, most_met=1)
     assert purse.pay(met=1, won=False, admissible=True) == 0
     assert purse.pay(met=2, won=True, admissible=True) == 51

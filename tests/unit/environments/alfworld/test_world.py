@@ -176,7 +176,7 @@ def test_the_goal_tells_nothing_that_is_hidden(world: ALFWorld) -> None:
 
 @pytest.mark.parametrize(
     ("view", "has_text", "has_image"),
-    [("text", True, False), ("picture", False, True), ("both", True, True)],
+    [("text", True, False), ("image", False, True), ("both", True, True)],
 )
 def test_views(games: Path, view: View, has_text: bool, has_image: bool) -> None:
     observation = ALFWorld(games=str(games), view=view, image_size=64).reset(0)
