@@ -7,8 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from forethought.environments.contract import Ceiling, DataPlayer, ExpertAction, Transition
-from forethought.environments.episode import Episode
+from forethought.environments.contract import Ceiling, DataPolicy, ExpertAction, Transition
 from forethought.environments.manipulation.camera import Camera, find_renderer
 from forethought.environments.manipulation.scene import COLORS, OBJECTS, SHAPES
 from forethought.environments.manipulation.script import (
@@ -26,7 +25,7 @@ from forethought.environments.manipulation.simulator import (
     Placed,
     Simulator,
 )
-from forethought.environments.options import is_flag, is_whole_number, require_option
+from forethought.environments.parts import Episode, is_flag, is_whole_number, require_option
 from forethought.types import Image, Metric, Observation
 
 DIMENSIONS, BINS = 8, 256
@@ -206,7 +205,7 @@ class Manipulation:
         thought = f"{self._name(0)}: {place}. {decision.why}"
         return ExpertAction(to_action(decision), (("thoughts", json.dumps(thought)),))
 
-    def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPlayer:
+    def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPolicy:
         require_option(0 <= skill <= 1, "skill", skill, "0 (careless) to 1 (no errors)")
         error = 1 - skill
         script = Script(aim=randomness.normal(0.0, 0.05 * error, 2))
