@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from forethought.algorithms.ilql.config import ILQLConfig
     from forethought.algorithms.ppo.config import PPOConfig
     from forethought.algorithms.q_sft.config import QSFTConfig
+    from forethought.algorithms.q_transformer.config import QTransformerConfig
     from forethought.algorithms.sft.config import SFTConfig
     from forethought.api import (
         collect,
@@ -65,6 +66,7 @@ _PLACES = {
     "ILQLConfig": "algorithms.ilql.config",
     "PPOConfig": "algorithms.ppo.config",
     "QSFTConfig": "algorithms.q_sft.config",
+    "QTransformerConfig": "algorithms.q_transformer.config",
     "SFTConfig": "algorithms.sft.config",
 }
 """Which module has a name."""
@@ -84,6 +86,7 @@ __all__ = [  # noqa: RUF022 (in the order of use)
     "PPOConfig",
     "DPOConfig",
     "QSFTConfig",
+    "QTransformerConfig",
     "ILQLConfig",
     "ArcherConfig",
     "EnvironmentConfig",

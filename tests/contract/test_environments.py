@@ -66,6 +66,7 @@ ROBOTS: list[tuple[str, dict[str, Any]]] = [
         {"task": "place_near", "image_size": 64, "randomize": True, "limit_steps": 20},
     ),
     ("Manipulation", {"proprioception": False, "image_size": 48, "limit_steps": 10}),
+    ("Manipulation", {"view": "state", "limit_steps": 10}),
 ]
 
 CARDS = ("NumberLine", "EZPoints", "Points24", "Blackjack")

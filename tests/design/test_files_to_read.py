@@ -10,7 +10,9 @@ PAGES = ROOT / "docs" / "algorithms"
 ALGORITHMS = ROOT / "src" / "forethought" / "algorithms"
 
 
-@pytest.mark.parametrize(("page", "most"), [("ppo", 6), ("q_sft", 8), ("dpo", 8), ("sft", 5)])
+@pytest.mark.parametrize(
+    ("page", "most"), [("ppo", 6), ("q_sft", 8), ("dpo", 8), ("sft", 5), ("q_transformer", 5)]
+)
 def test_an_algorithm_is_understood_from_few_files(page: str, most: int) -> None:
     _, _, section = (PAGES / f"{page}.md").read_text(encoding="utf-8").partition("## Files to read")
     section = section.split("\n## ")[0]

@@ -31,6 +31,7 @@ _OWN = {
     "dpo": "forethought.algorithms.dpo:ALGORITHM",
     "q-sft": "forethought.algorithms.q_sft:ALGORITHM",
     "ilql": "forethought.algorithms.ilql:ALGORITHM",
+    "q-transformer": "forethought.algorithms.q_transformer:ALGORITHM",
     "archer": "forethought.algorithms.archer:ALGORITHM",
 }
 

@@ -288,6 +288,7 @@ MANIPULATION = EnvironmentSpec(
         Option("task", "pick", "pick or place_near", "what the instruction asks for"),
         IMAGE_SIZE,
         Option("limit_steps", None, "a whole number from 10 to 200, or None", "None: 40 or 80"),
+        Option("view", "image", "image or state", "a camera's image, or where everything is"),
         Option("proprioception", True, "True or False", "whether the gripper's state is told"),
         Option("randomize", False, "True or False", "colors, light, view and drawer are drawn"),
     ),

@@ -74,6 +74,12 @@ CHARTS = (
         "Errors of Q and V, and the weighted term that lowers Q of what the data do not hold.",
     ),
     Chart(
+        "Q-Transformer loss",
+        ("q_transformer_loss",),
+        "squared return, mapped",
+        "Errors of Q of what the data hold, and the weighted squares of all other Q.",
+    ),
+    Chart(
         "Critic loss (ArCHer)",
         ("critic_loss",),
         "squared return",

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from forethought.environments.contract import Ceiling, DataPolicy, ExpertAction, Transition
-from forethought.environments.manipulation.camera import Camera, find_renderer
+from forethought.environments.manipulation.camera import Camera
 from forethought.environments.manipulation.scene import COLORS, OBJECTS, SHAPES
 from forethought.environments.manipulation.script import (
     MAX_ROTATION,
@@ -16,6 +16,7 @@ from forethought.environments.manipulation.script import (
     Decision,
     Goal,
     Script,
+    turn_across,
 )
 from forethought.environments.manipulation.simulator import (
     HIGHEST,
@@ -34,6 +35,7 @@ NAMES = tuple(f"b{number:03d}" for number in range(BINS))
 ACTION = re.compile(r"(?:\s*b[0-9]{3}){8}\s*")
 
 TaskName = Literal["pick", "place_near"]
+View = Literal["image", "state"]
 LIMITS: dict[TaskName, int] = {"pick": 40, "place_near": 80}
 DATA_SKILL: dict[TaskName, float] = {"pick": 0.38, "place_near": 0.37}
 """Success of 40 %, that of the data behind Q-SFT's Table 3."""
@@ -88,7 +90,8 @@ class Manipulation:
         task: pick or place_near.
         image_size: side of the image, 48 to 1024 pixels.
         limit_steps: 10 to 200; None: 40 (pick) or 80 (place_near).
-        proprioception: whether the gripper's state is told.
+        view: image, or state: what a camera would have to tell.
+        proprioception: whether the gripper's state is told, beside an image; a state holds it.
         randomize: domain randomization.
 
     Version history:
@@ -100,6 +103,7 @@ class Manipulation:
         task: TaskName = "pick",
         image_size: int = 300,
         limit_steps: int | None = None,
+        view: View = "image",
         proprioception: bool = True,
         randomize: bool = False,
     ) -> None:
@@ -109,14 +113,17 @@ class Manipulation:
         is_limit = limit_steps is None or is_whole_number(limit_steps, 10, 200)
         expected = "a whole number from 10 to 200"
         require_option(is_limit, "limit_steps", limit_steps, expected)
+        require_option(view in ("image", "state"), "view", view, "image or state")
         require_option(is_flag(proprioception), "proprioception", proprioception, "True or False")
         require_option(is_flag(randomize), "randomize", randomize, "True or False")
-        find_renderer()
+        self._view: View = view
         self._task: TaskName = task
-        self._is_told, self._is_randomized = proprioception, randomize
+        self._is_told = proprioception or view == "state"
+        self._is_randomized = randomize
         self._episode = Episode(limit_steps or LIMITS[task])
         self._simulator = Simulator(image_size)
-        self._camera = Camera(self._simulator.model, image_size)
+        self._size = image_size
+        self._camera = Camera(self._simulator.model, image_size) if view == "image" else None
         self._goal = Goal(0, "cube", None)
         self._objects: tuple[Placed, ...] = ()
         self._looks = Looks()
@@ -155,8 +162,10 @@ class Manipulation:
 
     def observation(self) -> Observation:
         if self._shown is None:
-            image = self._camera.draw(self._simulator.data)
-            image.flags.writeable = False
+            image = None
+            if self._view == "image":
+                assert self._camera is not None
+                image = self._camera.draw(self._simulator.data)
             self._shown = Observation(
                 text=self._told() if self._is_told else None,
                 image=image,
@@ -232,10 +241,10 @@ class Manipulation:
         )
 
     def render(self) -> Image:
-        """The camera's image."""
-        image = self.observation().image
-        assert image is not None
-        return image
+        """The camera's image, whatever the agent sees."""
+        if self._camera is None:
+            self._camera = Camera(self._simulator.model, self._size)
+        return self._camera.draw(self._simulator.data)
 
     def close(self) -> None:
         """The renderer is the process's, not the episode's."""
@@ -258,11 +267,17 @@ class Manipulation:
         return f"put the {self._name(0)} near the {self._name(self._goal.near)}"
 
     def _told(self) -> str:
-        """The gripper's place, yaw and opening."""
+        """The gripper's place, yaw and opening; in a state also the way to each object."""
         simulator = self._simulator
         rest = np.array([simulator.yaw / YAW, simulator.opening * 2 - 1])
         place = _scaled(simulator.grip, LOWEST, HIGHEST)
-        return "gripper: " + "".join(map(_bin, np.concatenate([place, rest])))
+        lines = ["gripper: " + "".join(map(_bin, np.concatenate([place, rest])))]
+        if self._view == "state":
+            for number, one in enumerate(self._objects):
+                way = (simulator.object_at(number) - simulator.grip) / MAX_SHIFT
+                turn = turn_across(simulator, number, one.shape) / MAX_ROTATION
+                lines.append(f"{self._name(number)}: {''.join(map(_bin, (*way, turn)))}")
+        return "\n".join(lines)
 
     def _key(self) -> str:
         """A digest of the state."""

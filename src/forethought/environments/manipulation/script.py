@@ -73,7 +73,7 @@ class Script:
 
     def _reach(self, simulator: Simulator, goal: Goal, at: Vector) -> Decision:
         """Over the object, down to it, and close."""
-        yaw = _turn_to(simulator, goal)
+        yaw = turn_across(simulator, goal.wanted, goal.shape)
         grasp = np.array([at[0], at[1], max(LOWEST[2], min(at[2], 0.03))])
         aside = float(np.abs(simulator.grip[:2] - grasp[:2]).max())
         is_turned = abs(yaw) < 0.1
@@ -132,13 +132,13 @@ def _place_beside(simulator: Simulator, goal: Goal) -> Vector:
     return max((near + ahead, near - ahead), key=room)
 
 
-def _turn_to(simulator: Simulator, goal: Goal) -> float:
+def turn_across(simulator: Simulator, number: int, shape: str) -> float:
     """By how much to turn the gripper, radians, so that its fingers close across the object."""
-    fold = SHAPES[goal.shape].fold
+    fold = SHAPES[shape].fold
     if fold == 0:
         return -simulator.yaw
     alike = 2 * np.pi / fold
-    across = simulator.object_yaw(goal.wanted) + (np.pi / 2 if fold == 2 else 0.0)
+    across = simulator.object_yaw(number) + (np.pi / 2 if fold == 2 else 0.0)
     return float((across + alike / 2) % alike - alike / 2) - simulator.yaw
 
 
