@@ -15,8 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from forethought.evaluation.statistics import Rate, bootstrap_interval, wilson_interval
-from forethought.evaluation.thought_rates import ThoughtRates, thought_rates
+from forethought.evaluation.statistics import (
+    Rate,
+    ThoughtRates,
+    bootstrap_interval,
+    thought_rates,
+    wilson_interval,
+)
 from forethought.reports.histograms import action_probability
 from forethought.rollouts.store import read_shard
 from forethought.types import Trajectory

@@ -18,11 +18,10 @@ from safetensors.numpy import load_file
 
 from forethought.errors import ConfigError
 from forethought.evaluation.statistics import Interval
-from forethought.runs.sources import model_source
-from forethought.studies.cells import Cell, Plan, plan_study
-from forethought.studies.code_version import code_version
+from forethought.runs.checkpoints import model_source
 from forethought.studies.config import load_study
-from forethought.studies.records import read_outcome
+from forethought.studies.plan import Cell, Plan, code_version, plan_study
+from forethought.studies.running import read_outcome
 from forethought.studies.summary import StageSummary, summarize
 
 LOOKS = (

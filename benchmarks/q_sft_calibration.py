@@ -27,8 +27,8 @@ from forethought.errors import ConfigError
 from forethought.losses.q_sft import likelihood_ratios, support_mask
 from forethought.offline.dataset import stored
 from forethought.offline.episodes import Episode, gather_actions, lay_out, to_episode
+from forethought.runs.checkpoints import model_source
 from forethought.runs.run_folder import RunFolder
-from forethought.runs.sources import model_source
 from forethought.targets.reward_map import RewardMap, StepMaps, returns_to_go
 from forethought.value_guided.policy import WeightedPolicy, load_reweighted
 

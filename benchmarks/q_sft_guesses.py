@@ -26,7 +26,7 @@ from forethought.environments.wordle.wordle import Candidates, all_candidates, c
 from forethought.models.batching import Example, build_batch
 from forethought.offline.dataset import stored
 from forethought.prompts.responses import write_response
-from forethought.runs.sources import model_source
+from forethought.runs.checkpoints import model_source
 from forethought.types import Step
 from forethought.value_guided.policy import WeightedPolicy, load_reweighted
 

@@ -16,12 +16,11 @@ from pathlib import Path
 from forethought.algorithms.q_sft.config import QSFTConfig
 from forethought.configs.acting import ActingConfig
 from forethought.configs.file import load_config
-from forethought.evaluation.evaluate import EvaluationSettings, play_policy
-from forethought.evaluation.scripted_rows import row_of
+from forethought.evaluation.evaluate import EvaluationSettings, play_policy, row_of
 from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.rollouts.task import open_task
+from forethought.runs.checkpoints import model_source
 from forethought.runs.run_folder import RunFolder
-from forethought.runs.sources import model_source
 from forethought.types import Message, Prompt
 from forethought.value_guided.policy import WeightedPolicy, load_reweighted
 

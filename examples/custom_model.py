@@ -28,7 +28,7 @@ from forethought.configs.parts import (
 from forethought.evaluation.evaluate import EvaluationSettings, evaluate
 from forethought.generation.huggingface import load_policy
 from forethought.rollouts.task import Task, open_task
-from forethought.runs.sources import model_source
+from forethought.runs.checkpoints import model_source
 
 BANDIT = EnvironmentConfig(id="Bandit")
 END = "<|endoftext|>"

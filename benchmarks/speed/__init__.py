@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from benchmarks.speed.contract import Benchmark, BenchmarkResult
-from forethought.cli.tables import align
+from forethought.cli.terminal import align
 from forethought.errors import UnknownNameError
 
 ALL = "all"

@@ -125,7 +125,7 @@ class PlainPolicy:
 
 def plain_loss(policy: HuggingFacePolicy, sample: Sample, config: PPOConfig) -> Tensor:
     """PPO's loss of one environment step (one ratio per step, no entropy bonus)."""
-    scores = plain_scores(policy, sample.example, temperature=config.rollout.temperature)
+    scores = plain_scores(policy, sample.example, temperature=config.rollout.sampling.temperature)
     is_thought_1T = torch.tensor([sample.is_thought], device=policy.device)
     new_1T, old_1T = (
         thought_scaled_logprobs(

@@ -38,10 +38,11 @@ from forethought.configs.parts import (
     EnvironmentConfig,
     OptimizerConfig,
     RolloutConfig,
+    SamplingConfig,
 )
 from forethought.environments.vector import Runner
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.rollouts.collector import AnswerSettings, Collected, Collector
+from forethought.rollouts.collector import Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import Task
 from forethought.training.optim import ScheduleSpan
@@ -161,7 +162,9 @@ def _largest_gap(context: PPOContext, batch: Sequence[Sample]) -> float:
     """Between the log-probs that ours and the plain loop find for any token, nats."""
     policy, _, config, _, _ = context
     gaps = [
-        plain_scores(policy, sample.example, temperature=config.rollout.temperature).logprobs_T
+        plain_scores(
+            policy, sample.example, temperature=config.rollout.sampling.temperature
+        ).logprobs_T
         - torch.tensor(sample.old_logprobs, device=policy.device)
         for sample in batch
     ]
@@ -270,9 +273,8 @@ class _Plain:
             runner=runner,
             policy=PlainPolicy(policy),
             prompter=world.prompter,
-            settings=AnswerSettings(
-                rollout.max_new_tokens, rollout.temperature, rollout.on_invalid
-            ),
+            sampling=rollout.sampling,
+            on_invalid=rollout.on_invalid,
             split=Split.TRAINING,
             run_seed=config.seed,
             bootstraps=True,
@@ -333,8 +335,7 @@ def _ppo_config(world: str, output: Path, model: Path, steps: int, slots: int) -
         rollout=RolloutConfig(
             num_envs=slots,
             steps_per_iteration=steps,
-            temperature=1.0,
-            max_new_tokens=48,
+            sampling=SamplingConfig(temperature=1.0, max_new_tokens=48),
             on_invalid="penalize",
         ),
         compute=ComputeConfig(threads=1),

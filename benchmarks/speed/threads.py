@@ -14,7 +14,7 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.speed.contract import BenchmarkResult, Pair, compare
-from forethought.threads import choose_threads, usable_cores
+from forethought.libraries import choose_threads, usable_cores
 
 PAIRS = 5
 STEPS = 2

@@ -32,7 +32,12 @@ def configurations(module: griffe.Module) -> Iterator[griffe.Class]:
 
 
 def groups_in(one: griffe.Class) -> set[str]:
-    return {str(member.annotation) for member in fields(one)}
+    return {kind_of(member) for member in fields(one)}
+
+
+def kind_of(member: griffe.Attribute) -> str:
+    """The type of a field, without what `Annotated` adds."""
+    return str(member.annotation).removeprefix("Annotated[").partition(",")[0]
 
 
 def fields(one: griffe.Class) -> Iterator[griffe.Attribute]:
@@ -48,9 +53,11 @@ def table(one: griffe.Class, groups: set[str]) -> Iterator[str]:
     yield ""
     for attribute in fields(one):
         yield from field(attribute, fence=4, name=f"{one.name}.{attribute.name}")
-        kind = str(attribute.annotation)
+        kind = kind_of(attribute)
         if kind in groups:
-            yield f"Fields: [{kind}](#{kind.lower()}), as flags `--{flag(attribute.name)}.…`."
+            is_inline = "Inline()" in str(attribute.annotation)
+            how = "beside the others" if is_inline else f"as flags `--{flag(attribute.name)}.…`"
+            yield f"Fields: [{kind}](#{kind.lower()}), {how}."
             yield ""
 
 

@@ -38,7 +38,7 @@ def page(code: griffe.Module) -> Iterator[str]:
     yield ""
     yield "Each row (policy, random, expert, ceiling) has:"
     yield ""
-    for record in ("evaluation.results.EvaluationRow", "evaluation.thought_rates.ThoughtRates"):
+    for record in ("evaluation.results.EvaluationRow", "evaluation.statistics.ThoughtRates"):
         for name, text in documented_fields(code[record]):
             yield f"- `{name}`{': ' if text else ''}{text}"
     yield ""

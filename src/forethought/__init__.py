@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         OptimizerConfig,
         PromptConfig,
         RolloutConfig,
+        SamplingConfig,
     )
     from forethought.environments import list_environments, make_environment
     from forethought.environments.check import check_environment
@@ -53,7 +54,7 @@ _PLACES = {
     **dict.fromkeys(
         (
             *("ComputeConfig", "EnvironmentConfig", "LoraConfig", "OptimizerConfig"),
-            *("PromptConfig", "RolloutConfig"),
+            *("PromptConfig", "RolloutConfig", "SamplingConfig"),
         ),
         "configs.parts",
     ),
@@ -92,6 +93,7 @@ __all__ = [  # noqa: RUF022 (in the order of use)
     "EnvironmentConfig",
     "PromptConfig",
     "RolloutConfig",
+    "SamplingConfig",
     "LoraConfig",
     "OptimizerConfig",
     "ComputeConfig",

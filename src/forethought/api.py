@@ -22,15 +22,15 @@ from forethought.agents.evaluating import evaluate_source
 from forethought.agents.players import is_scripted
 from forethought.agents.sources import find_source, open_player
 from forethought.algorithms.registry import algorithm_of
-from forethought.configs.api import ApiConfig
+from forethought.configs.acting import ApiConfig
 from forethought.configs.contract import AnyConfig
 from forethought.configs.file import Setting, dump_config, preset_config, with_settings
-from forethought.configs.parts import EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig, SamplingConfig
 from forethought.environments.reward import RewardFunction, is_importable, reward_name
 from forethought.errors import ConfigError, RunFolderError, UnknownNameError
-from forethought.evaluation.collection_stats import CollectionStats
 from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.evaluation.results import Evaluation
+from forethought.evaluation.statistics import CollectionStats
 from forethought.generation.contract import Policy
 from forethought.libraries import load_quietly
 from forethought.rollouts.store import read_shards
@@ -144,9 +144,9 @@ def evaluate(
     name = os.fspath(run)
     source = find_source(name)
     if settings is None:
-        usual = EvaluationSettings(episodes, temperature)
-        longest = source.max_new_tokens or usual.max_new_tokens
-        settings = dataclasses.replace(usual, max_new_tokens=longest)
+        longest = source.max_new_tokens or SamplingConfig().max_new_tokens
+        sampling = SamplingConfig(temperature=temperature, max_new_tokens=longest)
+        settings = EvaluationSettings(episodes, sampling=sampling)
     chosen, own_prompt = _seen_by(name, environment, prompt)
     found = evaluate_source(
         name, settings, environment=chosen, prompt=own_prompt, threads=threads, keep=keep
@@ -190,13 +190,15 @@ def collect(
     else:
         chosen, own_prompt = _seen_by(name, environment, prompt)
         longest = longest or find_source(name).max_new_tokens
+    longest = longest or SamplingConfig().max_new_tokens
     settings = CollectionSettings(
         os.fspath(output),
         policy=name,
         episodes=episodes,
         seed=seed,
-        temperature=temperature,
-        max_new_tokens=longest or 128,
+        sampling=SamplingConfig(
+            temperature=temperature, max_new_tokens=longest or SamplingConfig().max_new_tokens
+        ),
         environment=chosen,
         prompt=own_prompt,
     )

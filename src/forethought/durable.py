@@ -1,13 +1,18 @@
-"""Files and folders that are whole or absent, whatever kills the process or the machine.
+"""Files and folders that are whole or absent, whatever kills the process or the machine; and seals.
 
-What is written goes by a temporary name until it is complete and on the disk.
+What is written goes by a temporary name until it is complete and on the disk. A seal is a SHA-256
+of a JSON object within it: it tells a slip or a failing disk from a measured number.
 """
 
+import hashlib
+import json
 import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+from forethought.errors import StorageError
 
 
 def publish(temporary: Path, final: Path) -> None:
@@ -59,3 +64,72 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a small file, whole or not at all: a reader never meets half of it.
+
+    Raises:
+        StorageError: the disk is full or read-only, or its folder is missing.
+    """
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """As `write_text`.
+
+    Raises:
+        StorageError: the disk is full or read-only, or its folder is missing.
+    """
+    try:
+        with published(temporary_name(path).open("wb"), path) as file:
+            file.write(content)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def temporary_name(path: Path) -> Path:
+    """What a file is called until it is complete."""
+    return path.with_name(f".{path.name}.tmp")
+
+
+SEAL_KEY = "sha256"
+"""The last key of a sealed object."""
+
+
+def sealed(text: str) -> str:
+    """The same JSON object with its seal, indented.
+
+    Args:
+        text: an object without a key of this name; numbers are finite.
+    """
+    content: dict[str, Any] = json.loads(text)
+    return json.dumps({**content, SEAL_KEY: _digest(content)}, indent=2, allow_nan=False) + "\n"
+
+
+def require_seal(text: str, *, may_lack: bool = False) -> None:
+    """Refuses an object that is not what was sealed, white space apart.
+
+    Args:
+        may_lack: files of this kind were once written without.
+
+    Raises:
+        StorageError: it lacks its seal, or another content was sealed.
+        ValueError: this is no JSON.
+    """
+    content: Any = json.loads(text)
+    if not isinstance(content, dict):
+        raise ValueError("it is no JSON object")
+    rest: dict[str, Any] = content
+    seal = rest.pop(SEAL_KEY, None)
+    if seal is None and may_lack:
+        return
+    if seal != _digest(rest):
+        what = "has no seal" if seal is None else "does not match its seal"
+        raise StorageError(
+            f"{what} ({SEAL_KEY}): it was altered — put it back, or have it written anew"
+        )
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()

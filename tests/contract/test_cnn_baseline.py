@@ -16,10 +16,15 @@ from cnn_baseline.vision_tower import take_tower
 from safetensors.torch import load_file
 
 from forethought.algorithms.registry import algorithm_of
-from forethought.cli.evaluation import Evaluate, evaluate_with_bar
+from forethought.cli.evaluate import Evaluate, evaluate_with_bar
 from forethought.cli.main import main
 from forethought.configs.file import dump_config, load_any_config
-from forethought.configs.parts import ComputeConfig, EnvironmentConfig, RolloutConfig
+from forethought.configs.parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    RolloutConfig,
+    SamplingConfig,
+)
 from forethought.errors import ConfigError, PolicyError
 from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.generation.contract import GenerationRequest
@@ -55,7 +60,9 @@ def small(output: Path) -> CNNConfig:
         batch_size=16,
         checkpoint_every=1,
         environment=CORNERS,
-        rollout=RolloutConfig(num_envs=4, steps_per_iteration=16, temperature=1.0),
+        rollout=RolloutConfig(
+            num_envs=4, steps_per_iteration=16, sampling=SamplingConfig(temperature=1.0)
+        ),
         compute=ComputeConfig(threads=1),
     )
 

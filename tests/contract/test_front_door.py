@@ -15,7 +15,10 @@ ALLOWED = {"forethought", "forethought.errors"}
 """What `import forethought` may load of this package."""
 HEAVY = ("torch", "transformers", "numpy", "gymnasium", "yaml", "tyro", "PIL", "pyarrow")
 SMALL = ft.RolloutConfig(
-    num_envs=4, steps_per_iteration=4, temperature=1.0, max_new_tokens=32, on_invalid="penalize"
+    num_envs=4,
+    steps_per_iteration=4,
+    sampling=ft.SamplingConfig(temperature=1.0, max_new_tokens=32),
+    on_invalid="penalize",
 )
 ONE_THREAD = ft.ComputeConfig(threads=1)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from forethought.cli.main import main
-from forethought.studies.cells import plan_study
 from forethought.studies.config import load_study
+from forethought.studies.plan import plan_study
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted((ROOT / "configs" / "studies").glob("*.yaml"))

@@ -10,29 +10,26 @@ PACKAGES: dict[str, set[str]] = {
     "types": set(),
     "value_checks": set(),
     "errors": set(),
-    "visible": set(),
-    "durable": set(),
+    "durable": {"errors"},
     "cache": set(),
-    "threads": set(),
-    "seals": {"errors"},
     "configs": {"errors"},
     "algorithm_configs": {"configs"},
     "algorithm_registry": {"errors", "configs"},
     "config_file": {"errors", "configs", "algorithm_registry"},
     "environments": {"types", "errors", "value_checks", "cache", "configs"},
-    "libraries": {"configs", "threads"},
+    "libraries": {"configs"},
     "losses": set(),
     "targets": {"types", "errors", "losses"},
     "prompts": {"types", "configs", "environments"},
-    "models": {"types", "errors", "visible", "durable", "cache", "configs", "losses"},
+    "models": {"types", "errors", "durable", "cache", "configs", "losses"},
     "generation": {"types", "models"},
     "value_guided": {"types", "errors", "configs", "losses", "models", "generation"},
-    "chat": {"types", "errors", "visible", "configs", "generation"},
+    "chat": {"types", "errors", "configs", "generation"},
     "rollouts": {
         *("types", "errors", "value_checks", "configs", "durable"),
         *("environments", "prompts", "generation"),
     },
-    "runs": {"types", "errors", "durable", "seals"},
+    "runs": {"types", "errors", "durable"},
     "offline": {
         *(
             "types",
@@ -48,8 +45,9 @@ PACKAGES: dict[str, set[str]] = {
     },
     "training": {
         *(
-            "threads",
+            "libraries",
             "types",
+            "durable",
             "errors",
             "configs",
             "algorithm_configs",
@@ -76,8 +74,8 @@ PACKAGES: dict[str, set[str]] = {
     "evaluation": {
         *(
             "types",
+            "durable",
             "errors",
-            "seals",
             "configs",
             "algorithm_configs",
             "algorithm_registry",
@@ -87,11 +85,19 @@ PACKAGES: dict[str, set[str]] = {
         *("prompts", "models", "generation", "value_guided", "chat", "rollouts"),
     },
     "agents": {
-        *("types", "errors", "seals", "libraries", "configs", "algorithm_registry", "config_file"),
-        *("environments", "generation", "value_guided", "chat", "rollouts", "runs"),
+        *(
+            "types",
+            "durable",
+            "errors",
+            "libraries",
+            "configs",
+            "algorithm_registry",
+            "config_file",
+        ),
+        *("prompts", "environments", "generation", "value_guided", "chat", "rollouts", "runs"),
         *("algorithms", "evaluation"),
     },
-    "serving": {"types", "errors", "visible", "configs", "models", "generation", "chat"},
+    "serving": {"types", "errors", "configs", "models", "generation", "chat"},
     "data": {
         *(
             "types",
@@ -107,8 +113,8 @@ PACKAGES: dict[str, set[str]] = {
     "reports": {
         *(
             "types",
+            "durable",
             "errors",
-            "visible",
             "configs",
             "algorithm_configs",
             "algorithm_registry",
@@ -118,8 +124,8 @@ PACKAGES: dict[str, set[str]] = {
     },
     "studies": {
         *(
+            "durable",
             "errors",
-            "visible",
             "configs",
             "algorithm_configs",
             "algorithm_registry",
@@ -137,15 +143,14 @@ PACKAGES: dict[str, set[str]] = {
     "cli": {
         *(
             "types",
+            "durable",
             "errors",
-            "visible",
-            "seals",
             "configs",
             "algorithm_configs",
             "algorithm_registry",
             "config_file",
         ),
-        *("environments", "targets", "models", "generation", "value_guided", "chat", "threads"),
+        *("environments", "targets", "models", "generation", "value_guided", "chat"),
         *("rollouts", "runs", "offline", "training", "algorithms", "evaluation", "serving"),
         *("data", "reports", "studies", "agents", "libraries"),
     },
@@ -155,7 +160,7 @@ PACKAGES: dict[str, set[str]] = {
 of them only these."""
 
 WITHOUT_TORCH = {
-    *("types", "value_checks", "errors", "visible", "durable", "cache", "threads"),
+    *("types", "value_checks", "errors", "durable", "cache", "libraries"),
     *(
         "configs",
         "algorithm_configs",

@@ -19,18 +19,20 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from forethought.configs.parts import SamplingConfig
+from forethought.durable import write_text
 from forethought.environments import make_environment
 from forethought.environments.vector import InProcessRunner, Runner, SubprocessRunner
 from forethought.errors import CheckpointError, ForethoughtError, StorageError
 from forethought.evaluation.results import Evaluation
 from forethought.prompts.prompters import PlainPrompter, make_prompter
-from forethought.rollouts.collector import AnswerSettings, Collector
+from forethought.rollouts.collector import Collector
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.store import read_shard, write_shard
+from forethought.runs.checkpoints import model_source
 from forethought.runs.metrics import MetricsLog, read_metrics
-from forethought.runs.run_folder import RunFolder, write_text
-from forethought.runs.sources import model_source
+from forethought.runs.run_folder import RunFolder
 from forethought.types import Metric, Trajectory
 from tests.durability.comparison import assert_same_run, iterations_with_pairs
 from tests.durability.conftest import CHOOSING, DPO, PPO, PPO_ITERATIONS, SFT, trained
@@ -117,7 +119,7 @@ def _played(runner: Runner, on_step: Callable[[], object]) -> list[Trajectory]:
         runner=runner,
         policy=Dice({action: 1 / len(actions) for action in actions}),
         prompter=make_prompter(make_environment("NumberLine"), response_format="action_only"),
-        settings=AnswerSettings(8, 1.0, "penalize"),
+        sampling=SamplingConfig(max_new_tokens=8, temperature=1.0),
         split=Split.TRAINING,
         run_seed=0,
         on_step=on_step,

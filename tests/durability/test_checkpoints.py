@@ -16,10 +16,10 @@ from forethought.runs.checkpoints import (
     KEPT,
     MANIFEST,
     list_checkpoints,
+    model_source,
     newest_checkpoint,
     write_checkpoint,
 )
-from forethought.runs.sources import model_source
 
 WEIGHTS = "model/weights.bin"
 

@@ -14,7 +14,7 @@ from forethought.errors import PromptTooLongError
 from forethought.generation.huggingface import load_policy
 from forethought.offline.rows import to_example
 from forethought.rollouts.store import read_shards
-from forethought.runs.sources import model_source
+from forethought.runs.checkpoints import model_source
 from forethought.types import Observation
 from tests.typed import words_of
 

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from forethought.configs.parts import ComputeConfig, EnvironmentConfig, RolloutConfig
+from forethought.configs.parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    RolloutConfig,
+    SamplingConfig,
+)
 from forethought.environments.contract import Environment, ExpertAction
 from forethought.prompts.responses import write_response
 from forethought.runs.metrics import read_metrics
@@ -16,7 +21,10 @@ ARMS = 4
 CHANCE = 1 / ARMS
 WORLD = EnvironmentConfig("Bandit", options=(f"arms={ARMS}",))
 ROLLOUT = RolloutConfig(
-    num_envs=32, steps_per_iteration=128, temperature=1.0, max_new_tokens=24, on_invalid="penalize"
+    num_envs=32,
+    steps_per_iteration=128,
+    sampling=SamplingConfig(temperature=1.0, max_new_tokens=24),
+    on_invalid="penalize",
 )
 ONE_THREAD = ComputeConfig(threads=1)
 DICE = random.Random(0)

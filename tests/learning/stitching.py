@@ -7,7 +7,7 @@ at a state that both share; its reward comes three steps behind it.
 
 from pathlib import Path
 
-from forethought.configs.parts import EnvironmentConfig
+from forethought.configs.parts import EnvironmentConfig, SamplingConfig
 from forethought.evaluation.evaluate import EvaluationSettings, play_policy
 from forethought.generation.contract import Policy
 from forethought.rollouts.task import open_task
@@ -26,6 +26,8 @@ def newest_model(run: Path) -> Path:
 def success_from_west(policy: Policy) -> float:
     """Where the most likely token is taken."""
     world = open_task(FROM_WEST, ACTION_ONLY, default_image_size=None)
-    settings = EvaluationSettings(episodes=4, max_new_tokens=12, num_envs=4)
+    settings = EvaluationSettings(
+        episodes=4, sampling=SamplingConfig(temperature=0.0, max_new_tokens=12), num_envs=4
+    )
     played = play_policy(policy, world, settings)
     return sum(one.success for one in played) / len(played)

@@ -12,6 +12,7 @@ from forethought.configs.parts import (
     EnvironmentConfig,
     OptimizerConfig,
     RolloutConfig,
+    SamplingConfig,
 )
 from forethought.runs.metrics import read_metrics
 from tests.learning.breakage import distort
@@ -31,7 +32,9 @@ def success_after_training(output: Path) -> float:
         batch_size=32,
         clip=0.2,
         environment=EnvironmentConfig("tests.unit.algorithms.corners:Corners"),
-        rollout=RolloutConfig(num_envs=32, steps_per_iteration=128, temperature=1.0),
+        rollout=RolloutConfig(
+            num_envs=32, steps_per_iteration=128, sampling=SamplingConfig(temperature=1.0)
+        ),
         optimizer=OptimizerConfig(learning_rate=1e-3, schedule="constant"),
         compute=ComputeConfig(threads=1),
     )

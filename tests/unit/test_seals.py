@@ -5,9 +5,9 @@ import re
 
 import pytest
 
+from forethought.durable import SEAL_KEY, require_seal, sealed
 from forethought.errors import StorageError
 from forethought.evaluation.results import Evaluation
-from forethought.seals import KEY, require_seal, sealed
 from tests.unit.reports.builders import evaluation
 
 
@@ -39,7 +39,7 @@ def test_white_space_is_not_sealed_and_all_else_is() -> None:
         text.replace("0.1", "0.10000000000000002"),
         text.replace("null", "0"),
         text.replace('"c"', '"d"'),
-        text.replace(f'"{KEY}": "', f'"{KEY}": "0'),
+        text.replace(f'"{SEAL_KEY}": "', f'"{SEAL_KEY}": "0'),
         '{"a": 1}',
     ):
         with pytest.raises(StorageError, match="it was altered — put it back, or have it written"):
@@ -51,5 +51,5 @@ def test_white_space_is_not_sealed_and_all_else_is() -> None:
 
 def _without_seal(text: str) -> str:
     content = json.loads(text)
-    del content[KEY]
+    del content[SEAL_KEY]
     return json.dumps(content)

@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forethought.cli import main as entry
-from forethought.cli.failures import explain
-from forethought.cli.main import main
-from forethought.errors import PolicyError
-from forethought.visible import visible
+from forethought.cli.main import explain, main
+from forethought.errors import PolicyError, visible
 
 ESCAPES = "\x1b]0;owned\x07\x9b31m\u202e"
 SHOWN = "\\x1b]0;owned\\x07\\x9b31m\\u202e"

@@ -4,10 +4,11 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from forethought.configs.contract import ENVIRONMENT_STEPS, RunLength
-from forethought.configs.fields import (
+from forethought.configs.contract import (
+    ENVIRONMENT_STEPS,
     EnvironmentField,
     PathField,
+    RunLength,
     environment_field,
     path_field,
     settle,
@@ -17,6 +18,7 @@ from forethought.configs.parts import (
     OptimizerConfig,
     PromptConfig,
     RolloutConfig,
+    SamplingConfig,
     require,
 )
 
@@ -82,7 +84,7 @@ class CNNConfig:
     environment: EnvironmentField = environment_field()
     rollout: RolloutConfig = field(
         default_factory=lambda: RolloutConfig(
-            temperature=1.0, max_new_tokens=1, on_invalid="penalize"
+            sampling=SamplingConfig(temperature=1.0, max_new_tokens=1), on_invalid="penalize"
         )
     )
     """`max_new_tokens`, `constrain_actions` and `on_invalid` have no effect here."""

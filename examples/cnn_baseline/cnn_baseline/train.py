@@ -25,14 +25,14 @@ from cnn_baseline.network import (
     make_cnn,
 )
 from cnn_baseline.vision_tower import take_tower
-from forethought.configs.parts import require
+from forethought.configs.parts import SamplingConfig, require
 from forethought.environments.vector import Runner
 from forethought.errors import ConfigError, OffPolicyError
 from forethought.losses.ppo import clipped_policy_loss, clipped_value_loss, explained_variance
-from forethought.rollouts.collector import AnswerSettings, Collected, Collector
+from forethought.rollouts.collector import Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import Task
-from forethought.runs.sources import MODEL_DIR, model_source
+from forethought.runs.checkpoints import MODEL_DIR, model_source
 from forethought.targets.episode_advantages import normalize_advantages
 from forethought.targets.returns import trajectory_advantages
 from forethought.training.optim import Updater
@@ -180,7 +180,7 @@ def make_collector(
         runner=runner,
         policy=context.policy,
         prompter=task.prompter,
-        settings=AnswerSettings(1, rollout.temperature, "penalize"),
+        sampling=SamplingConfig(rollout.sampling.temperature, max_new_tokens=1),
         split=Split.TRAINING,
         run_seed=context.config.seed,
         bootstraps=True,
@@ -219,7 +219,9 @@ def compute_advantages(collected: Collected, context: CNNContext) -> Batch:
 def score(batch: Batch, context: CNNContext) -> tuple[Tensor, Tensor, Tensor]:
     """Under the present weights: log-probs of the actions taken, entropies, values; [B] each."""
     scores: ActionScores = context.updater.module(batch.inputs)
-    logprobs_BA = torch.log_softmax(scores.logits_BA / context.config.rollout.temperature, dim=1)
+    logprobs_BA = torch.log_softmax(
+        scores.logits_BA / context.config.rollout.sampling.temperature, dim=1
+    )
     logprobs_B = logprobs_BA.gather(1, batch.actions_B[:, None]).squeeze(1)
     return logprobs_B, -(logprobs_BA.exp() * logprobs_BA).sum(1), scores.values_B
 

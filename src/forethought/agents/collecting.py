@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from forethought.agents.players import (
     Player,
@@ -16,13 +16,18 @@ from forethought.agents.players import (
 )
 from forethought.agents.sources import find_source
 from forethought.chat.policy import PREFIX
-from forethought.configs.api import ApiConfig
-from forethought.configs.parts import EnvironmentConfig, PromptConfig, require
+from forethought.configs.acting import ApiConfig
+from forethought.configs.parts import (
+    EnvironmentConfig,
+    Inline,
+    PromptConfig,
+    SamplingConfig,
+    require,
+)
+from forethought.durable import require_seal, sealed, write_text
 from forethought.errors import ConfigError, StorageError
-from forethought.evaluation.collection_stats import CollectionStats
+from forethought.evaluation.statistics import CollectionStats
 from forethought.rollouts.store import read_shard, write_shard
-from forethought.runs.run_folder import write_text
-from forethought.seals import require_seal, sealed
 from forethought.types import Trajectory
 
 _RECORD = "collection.json"
@@ -50,11 +55,7 @@ class CollectionSettings:
     seed: int = 0
     """Of episodes and answers. Episodes are those of demonstrations: never held-out ones."""
 
-    temperature: float = 1.0
-    """Of a model's answers; 0 takes the most likely token."""
-
-    max_new_tokens: int = 128
-    """Longest answer of a model."""
+    sampling: Annotated[SamplingConfig, Inline()] = field(default_factory=SamplingConfig)
 
     num_envs: int = 64
     """Episodes that a model plays at the same time."""
@@ -67,10 +68,9 @@ class CollectionSettings:
     api: ApiConfig = field(default_factory=ApiConfig)
 
     def __post_init__(self) -> None:
-        for name in ("episodes", "shard", "max_new_tokens", "num_envs"):
+        for name in ("episodes", "shard", "num_envs"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
         require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
-        require(self.temperature >= 0, "temperature", self.temperature, "0 or more")
 
 
 def collect_episodes(
@@ -101,8 +101,7 @@ def _player(settings: CollectionSettings) -> Player:
         settings.environment,
         settings.prompt,
         seed=settings.seed,
-        temperature=settings.temperature,
-        max_new_tokens=settings.max_new_tokens,
+        sampling=settings.sampling,
         slots=min(settings.num_envs, settings.shard, settings.episodes),
         threads=settings.threads,
         api=settings.api,
@@ -118,8 +117,11 @@ def _record(settings: CollectionSettings, player: Player) -> dict[str, Any]:
     api = content.pop("api")
     if settings.policy.startswith(PREFIX):
         content["api"] = {name: api[name] for name in ("style", "examples")}
-    if is_scripted(settings.policy):
-        del content["temperature"], content["max_new_tokens"]
+    sampling = content.pop("sampling")
+    if not is_scripted(settings.policy):
+        if not sampling["constrain_actions"]:
+            del sampling["constrain_actions"]  # Collections from before it was offered go on.
+        content |= sampling
     return {**content, "policy": player.name}
 
 

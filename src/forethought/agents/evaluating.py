@@ -3,18 +3,17 @@
 from contextlib import nullcontext
 from typing import NamedTuple
 
-from forethought.agents.endpoints import close_api
 from forethought.agents.players import Progress, no_progress
-from forethought.agents.sources import Source, find_source, open_player
-from forethought.configs.api import ApiConfig
+from forethought.agents.sources import Source, close_api, find_source, open_player
+from forethought.configs.acting import ApiConfig
 from forethought.configs.parts import EnvironmentConfig, PromptConfig, require
-from forethought.evaluation.evaluate import Evaluated, EvaluationSettings, evaluate
+from forethought.durable import write_text
+from forethought.evaluation.evaluate import Evaluated, EvaluationSettings, ScriptedRows, evaluate
 from forethought.evaluation.results import Evaluation
-from forethought.evaluation.scripted_rows import ScriptedRows
 from forethought.libraries import load_quietly
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import require_known
-from forethought.runs.run_folder import RunFolder, write_text
+from forethought.runs.run_folder import RunFolder
 
 
 class RunEvaluation(NamedTuple):
@@ -56,7 +55,7 @@ def evaluate_source(
     is_fine = source.is_api or api == ApiConfig()
     require(is_fine, "api", "set", f"left out for {name}, which is no api:NAME")
     require(
-        not (source.is_api and settings.constrain_actions),
+        not (source.is_api and settings.sampling.constrain_actions),
         "constrain_actions",
         True,
         f"False for {name}, whose tokens are drawn elsewhere",

@@ -7,15 +7,14 @@ from typing import Protocol
 
 import numpy as np
 
-from forethought.agents.endpoints import close_api
-from forethought.agents.sources import Source, open_player
-from forethought.configs.api import ApiConfig
-from forethought.configs.parts import EnvironmentConfig, PromptConfig
+from forethought.agents.sources import Source, close_api, open_player
+from forethought.configs.acting import ApiConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig, SamplingConfig
 from forethought.environments.contract import WithDataPolicy
 from forethought.errors import ConfigError
 from forethought.generation.remembering import RememberingPolicy
 from forethought.libraries import load_quietly
-from forethought.rollouts.collector import AnswerSettings, Collector
+from forethought.rollouts.collector import Collector
 from forethought.rollouts.scripted import DataAnswer, expert_answer, play, random_answer
 from forethought.rollouts.seeding import Split, answer_seed, episode_seed
 from forethought.rollouts.task import Task, open_task
@@ -152,8 +151,7 @@ def model_player(
     prompt: PromptConfig,
     *,
     seed: int,
-    temperature: float,
-    max_new_tokens: int,
+    sampling: SamplingConfig,
     slots: int,
     threads: int | None,
     api: ApiConfig,
@@ -169,7 +167,7 @@ def model_player(
             runner=runner,
             policy=RememberingPolicy(policy),
             prompter=world.prompter,
-            settings=AnswerSettings(max_new_tokens, temperature, "penalize"),
+            sampling=sampling,
             split=Split.DEMONSTRATION,
             run_seed=seed,
             on_episode=advance,

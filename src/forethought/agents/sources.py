@@ -1,23 +1,30 @@
-"""What may be named as a policy: a run, a checkpoint, a model's folder, a hub id, or a
-model behind an endpoint."""
+"""What may be named as a policy: a run, a checkpoint, a model's folder, a hub id, or a model behind
+an endpoint (`api:NAME`); and how it is opened."""
 
+import os
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from forethought.agents.endpoints import open_api_player
 from forethought.algorithms.registry import algorithm_of
-from forethought.chat.policy import PREFIX
-from forethought.configs.api import ApiConfig
+from forethought.chat.http import endpoint_from
+from forethought.chat.policy import PREFIX, ApiPolicy
+from forethought.configs.acting import ApiConfig
 from forethought.configs.contract import AnyConfig
 from forethought.configs.file import load_any_config
 from forethought.configs.parts import TINY_MODELS, EnvironmentConfig, PromptConfig
+from forethought.environments.contract import expert_of
 from forethought.errors import ConfigError
 from forethought.generation.contract import Policy
+from forethought.prompts.history import with_history
+from forethought.prompts.react import ReActPrompter, follow_on, write_thought_and_action
+from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.task import Task, open_task
-from forethought.runs.checkpoints import newest_checkpoint
+from forethought.runs.checkpoints import MODEL_DIR, find_checkpoint, newest_checkpoint
 from forethought.runs.run_folder import RunFolder
-from forethought.runs.sources import MODEL_DIR, find_checkpoint
+from forethought.types import Message
 
 
 class Source(NamedTuple):
@@ -103,3 +110,70 @@ def open_player(
     policy = load_acting(source.model, slots=slots)
     size = policy.preferred_image_size
     return policy, open_task(environment, prompt, default_image_size=size)
+
+
+def open_api_player(
+    name: str, environment: EnvironmentConfig, prompt: PromptConfig, config: ApiConfig
+) -> tuple[ApiPolicy, Task]:
+    """The model, and the world told in the style that was chosen.
+
+    Args:
+        name: `api:NAME`.
+
+    Raises:
+        ForethoughtError: no endpoint, world or option of that name.
+    """
+    endpoint = endpoint_from(os.environ)
+    is_react = config.style == "react"
+    told = replace(prompt, format="action_only") if is_react else prompt
+    world = open_task(environment, told, default_image_size=None)
+    if is_react:
+        world = reasoning_and_acting(world, examples=config.examples)
+    return ApiPolicy(name.removeprefix(PREFIX), endpoint, config), world
+
+
+def close_api(policy: Policy, config: ApiConfig) -> None:
+    """Ends the threads of a model behind an endpoint, and says on stderr what was asked for;
+    other policies have neither."""
+    if isinstance(policy, ApiPolicy):
+        policy.close()
+        print(usage_line(policy, config), file=sys.stderr)
+
+
+def usage_line(policy: ApiPolicy, config: ApiConfig) -> str:
+    """What was asked for, and what it cost, in one line."""
+    usage = policy.usage
+    tokens = f"{usage.prompt_tokens:,} tokens of prompts, {usage.completion_tokens:,} of answers"
+    uncounted = f" ({usage.uncounted:,} answers not counted)" if usage.uncounted else ""
+    priced = config.prompt_price or config.completion_price
+    cost = f", ${usage.cost(config):,.4f}" if priced else ""
+    return f"api: {usage.answers:,} answers, {usage.retries:,} retries, {tokens}{uncounted}{cost}"
+
+
+def reasoning_and_acting(world: Task, *, examples: int) -> Task:
+    """The same world, told as `ReActPrompter` does it; the past, as far as it was to be told.
+
+    Args:
+        world: its prompter asks for the action alone.
+        examples: episodes of the expert that are shown: the first demonstrations.
+    """
+    told = with_history(world.prompter)
+    shown: list[Message] = []
+    environment = world.factory()
+    try:
+        for index in range(examples):
+            observation = environment.reset(episode_seed(Split.DEMONSTRATION, 0, index))
+            before: tuple[Message, ...] = ()
+            ended = False
+            while not ended:
+                now = told.inner.messages(observation)
+                expert_action = expert_of(environment).expert()
+                answer = Message("assistant", write_thought_and_action(expert_action))
+                shown += [*follow_on(before, now), answer]
+                transition = environment.step(expert_action.action)
+                ended = transition.terminated or transition.truncated
+                before, observation = now, environment.observation()
+    finally:
+        environment.close()
+    wording = ReActPrompter(told.inner, tuple(shown))
+    return replace(world, prompter=replace(told, inner=wording))

@@ -9,8 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from forethought.errors import PolicyError
-from forethought.visible import visible
+from forethought.errors import PolicyError, visible
 
 URL_VARIABLE = "OPENAI_BASE_URL"
 KEY_VARIABLE = "OPENAI_API_KEY"

@@ -9,7 +9,7 @@ import numpy as np
 from forethought.chat.http import Endpoint
 from forethought.chat.protocol import ChatRequest
 from forethought.chat.sender import RealClock, Sender, Usage
-from forethought.configs.api import ApiConfig
+from forethought.configs.acting import ApiConfig
 from forethought.errors import PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.types import Completion, FinishReason, Message, Prompt

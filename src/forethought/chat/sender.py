@@ -17,7 +17,7 @@ from forethought.chat.protocol import (
     read_error,
     write_request,
 )
-from forethought.configs.api import ApiConfig
+from forethought.configs.acting import ApiConfig
 from forethought.errors import PolicyError
 
 FIRST_WAIT_S = 1.0

@@ -7,9 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Protocol, cast
 
-import tyro
-
-from forethought.cli.flags import Switch
+from forethought.cli.flags import Operand, Switch
 from forethought.cli.settings import describe
 from forethought.errors import MissingDependencyError
 
@@ -27,9 +25,7 @@ class _Speed(Protocol):
 class Bench:
     """What is measured."""
 
-    names: Annotated[
-        tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[NAME ...]")
-    ] = ()
+    names: Annotated[tuple[str, ...], Operand("[NAME ...]")] = ()
     """Benchmarks; `all` runs every one. Without a name they are listed."""
 
     json: Switch = False

@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-import tyro
-
 from forethought.agents.collecting import CollectionSettings, collect_episodes
 from forethought.agents.players import is_scripted
 from forethought.agents.sources import find_source
 from forethought.cli.flags import Switch
-from forethought.cli.hints import require_environment, world_flags
 from forethought.cli.interrupts import continued_by
-from forethought.cli.progress import episodes_bar
+from forethought.cli.next_command import require_environment, world_flags
 from forethought.cli.settings import describe, read_settings
-from forethought.cli.tables import collection_line
+from forethought.cli.terminal import collection_line, episodes_bar
+from forethought.configs.parts import Inline
 from forethought.rollouts.store import read_shards
 
 
@@ -25,7 +23,7 @@ from forethought.rollouts.store import read_shards
 class Collect:
     """Who plays, where, how often, and where it is kept."""
 
-    collection: Annotated[CollectionSettings, tyro.conf.arg(name="")]
+    collection: Annotated[CollectionSettings, Inline()]
 
     json: Switch = False
     """Print the summary as JSON."""
@@ -79,9 +77,10 @@ def collect_defaults(words: Sequence[str]) -> Collect | None:
     if source.config is None:
         require_environment(typed.policy, words)
         return None
+    usual = typed.sampling
     own = replace(
         CollectionSettings(typed.output, policy=typed.policy),
-        max_new_tokens=source.max_new_tokens or typed.max_new_tokens,
+        sampling=replace(usual, max_new_tokens=source.max_new_tokens or usual.max_new_tokens),
         environment=source.config.environment,
         prompt=source.config.prompt,
     )

@@ -50,7 +50,7 @@ COMMANDS = (
     ),
     Command(
         "push",
-        "forethought.cli.push:push",
+        "forethought.cli.report:push",
         "Push a run's model to the Hugging Face hub, with a model card.",
     ),
     Command(
@@ -66,7 +66,7 @@ COMMANDS = (
     ),
     Command(
         "data convert",
-        "forethought.cli.convert:convert_data",
+        "forethought.cli.data:convert_data",
         "Bring in trajectories of others: chats as JSON lines, or Minari's.",
     ),
     Command(

@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 
 from forethought.cli.flags import Switch
-from forethought.cli.progress import progress_bar
+from forethought.cli.terminal import progress_bar
 from forethought.configs.parts import require
 from forethought.errors import MissingDependencyError
 

@@ -6,10 +6,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import tyro
-
-from forethought.cli.flags import Switch
-from forethought.cli.tables import align, percent
+from forethought.cli.flags import Operand, Switch
+from forethought.cli.terminal import align, percent
 from forethought.environments import (
     EnvironmentSpec,
     find_environment,
@@ -28,9 +26,7 @@ _NOT_KNOWN = "–"
 class Envs:
     """Which worlds, and how they are printed."""
 
-    names: Annotated[
-        tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="[NAME ...]")
-    ] = ()
+    names: Annotated[tuple[str, ...], Operand("[NAME ...]")] = ()
     """Worlds to be told more of; by default a table of all."""
 
     json: Switch = False

@@ -5,14 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-import tyro
-
 from forethought.agents.sources import Source, find_source, open_player
-from forethought.cli.flags import Switch
-from forethought.cli.progress import progress_bar
-from forethought.cli.tables import align, number, percent
-from forethought.configs.api import ApiConfig
-from forethought.configs.parts import require
+from forethought.cli.flags import Operand, Switch
+from forethought.cli.terminal import align, number, percent, progress_bar
+from forethought.configs.acting import ApiConfig
+from forethought.configs.parts import Inline, require
+from forethought.durable import write_text
 from forethought.errors import ConfigError
 from forethought.evaluation.faithfulness import (
     Faithfulness,
@@ -20,11 +18,11 @@ from forethought.evaluation.faithfulness import (
     FaithfulnessSettings,
     measure_faithfulness,
 )
-from forethought.evaluation.faithfulness_file import faithfulness_to_json
+from forethought.evaluation.results import faithfulness_to_json
 from forethought.evaluation.statistics import Rate
 from forethought.libraries import load_quietly
 from forethought.rollouts.store import SUFFIX, read_shard
-from forethought.runs.run_folder import RunFolder, write_text
+from forethought.runs.run_folder import RunFolder
 
 TITLES = {
     "own": "own thoughts",
@@ -38,12 +36,10 @@ TITLES = {
 class MeasureFaithfulness:
     """Whose steps, and how many."""
 
-    run: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")]
+    run: Annotated[str, Operand("RUN")]
     """A run folder; its newest checkpoint is asked."""
 
-    steps: Annotated[FaithfulnessSettings, tyro.conf.arg(name="")] = field(
-        default_factory=FaithfulnessSettings
-    )
+    steps: Annotated[FaithfulnessSettings, Inline()] = field(default_factory=FaithfulnessSettings)
 
     max_tokens: int = 4096
     """Of one forward pass, padding included."""
@@ -116,7 +112,7 @@ def _measure(settings: MeasureFaithfulness) -> tuple[Faithfulness, RunFolder]:
     load_quietly(threads=settings.threads)
     with folder.lock():
         found = _ask(settings, source, episodes)
-        from forethought.reports.faithfulness import faithfulness_plot
+        from forethought.reports.results import faithfulness_plot
 
         write_text(folder.faithfulness_path, faithfulness_to_json(found))
         write_text(folder.faithfulness_plot_path, faithfulness_plot(found))

@@ -1,19 +1,37 @@
-"""Which flags a settings class offers, read from its fields as tyro reads them."""
+"""Which flags a settings class offers: read from its fields, and turned into settings again."""
 
 import dataclasses
 import types
 import typing
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple, TypeVar
 
-import tyro
+from forethought.configs.parts import Inline
 
-Switch = Annotated[bool, tyro.conf.FlagCreatePairsOff]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Operand:
+    """Marks a field that is typed without a flag: `forethought evaluate RUN`."""
+
+    placeholder: str
+
+
+@dataclass(frozen=True)
+class Placeholder:
+    """What help shows for a flag's value."""
+
+    text: str
+
+
+class NoValue:
+    """Marks a flag that is typed without a value."""
+
+
+Switch = Annotated[bool, NoValue()]
 """A flag without a value; there is no `--no-…`."""
-
-# What tyro attaches to `arg(...)` and to `Positional[...]` has no public type.
-_ARGUMENT = "_ArgConfig"
-_POSITIONAL = "POSITIONAL"
 
 
 SHORT_NAMES = {
@@ -75,13 +93,18 @@ class Field(NamedTuple):
     flag: Flag
     hint: Any
     """The field's type, without `Annotated`."""
-    notes: tuple[Any, ...]
-    """What `Annotated` adds, without `tyro.conf.arg`."""
+    path: tuple[str, ...]
+    """Names of the fields that lead to it: `("settings", "optimizer", "learning_rate")`."""
     dotted: str
     """`optimizer.learning_rate`."""
-    metavar: str | None
+    placeholder: str | None
+    is_operand: bool
+    is_switch: bool
     owner: type[Any]
-    declared: dataclasses.Field[Any]
+    """The class that has the field."""
+    group: type[Any]
+    """The class whose name is the flag's prefix."""
+    name: str
     default: Any
     """`dataclasses.MISSING` where the flag is required."""
 
@@ -95,43 +118,91 @@ def flags_of(settings: type[Any]) -> Iterator[Flag]:
     return (field.flag for field in fields_of(settings))
 
 
-def fields_of(settings: type[Any], default: Any = None, prefix: str = "") -> Iterator[Field]:
+def fields_of(settings: type[Any], default: Any = None) -> Iterator[Field]:
     """Every field that is a flag, nested classes included.
 
     Args:
         settings: a dataclass, or a generic one with its parameter filled in.
         default: an instance with the defaults; None: those of the class.
-        prefix: of nested fields: `optimizer.`.
     """
+    return _fields_in(settings, default, path=(), prefix="", group=None)
+
+
+def _fields_in(
+    settings: type[Any],
+    default: Any,
+    *,
+    path: tuple[str, ...],
+    prefix: str,
+    group: type[Any] | None,
+) -> Iterator[Field]:
+    origin: type[Any] = typing.get_origin(settings) or settings
+    for declared, hint, notes in _members(settings):
+        is_inline = any(isinstance(note, Inline) for note in notes)
+        dotted = prefix.removesuffix(".") if is_inline else prefix + declared.name
+        value = _default(declared) if default is None else getattr(default, declared.name)
+        here = (*path, declared.name)
+        if dataclasses.is_dataclass(hint):
+            yield from _fields_in(
+                typing.cast(type[Any], hint),
+                None if value is dataclasses.MISSING else value,
+                path=here,
+                prefix=f"{dotted}." if dotted else "",
+                group=(group or origin) if is_inline else None,
+            )
+            continue
+        operand = next((note for note in notes if isinstance(note, Operand)), None)
+        shown = next((note for note in notes if isinstance(note, Placeholder)), None)
+        typed = "--" + dotted.replace("_", "-")
+        yield Field(
+            flag=Flag(
+                typed if operand is None else operand.placeholder,
+                _in_words(hint),
+                _default(declared) is dataclasses.MISSING,
+            ),
+            hint=hint,
+            path=here,
+            dotted=dotted,
+            placeholder=shown.text
+            if operand is None and shown
+            else operand and operand.placeholder,
+            is_operand=operand is not None,
+            is_switch=any(isinstance(note, NoValue) for note in notes),
+            owner=origin,
+            group=group or origin,
+            name=declared.name,
+            default=value,
+        )
+
+
+def made_of(kind: type[T], values: Mapping[tuple[str, ...], Any], path: tuple[str, ...] = ()) -> T:
+    """Settings with these values.
+
+    Args:
+        values: of every field of `fields_of`, by its path.
+    """
+    members = {
+        declared.name: (
+            made_of(typing.cast(type[Any], hint), values, (*path, declared.name))
+            if dataclasses.is_dataclass(hint)
+            else values[(*path, declared.name)]
+        )
+        for declared, hint, _ in _members(kind)
+    }
+    return kind(**members)
+
+
+def _members(
+    settings: type[Any],
+) -> Iterator[tuple[dataclasses.Field[Any], Any, tuple[Any, ...]]]:
+    """The fields of a class with their types, and what `Annotated` adds to these."""
     origin = typing.get_origin(settings) or settings
     parameters = getattr(origin, "__parameters__", ())
     filled_in = dict(zip(parameters, typing.get_args(settings), strict=True))
     hints = typing.get_type_hints(origin, include_extras=True)
-    for field in dataclasses.fields(origin):
-        hint, notes = _unwrapped(hints[field.name])
-        hint = filled_in.get(hint, hint)
-        options = next((note for note in notes if type(note).__name__ == _ARGUMENT), None)
-        name = getattr(options, "name", None)
-        dotted = prefix + (field.name if name is None else name)
-        value = _default(field) if default is None else getattr(default, field.name)
-        if dataclasses.is_dataclass(hint):
-            given = None if value is dataclasses.MISSING else value
-            nested = typing.cast(type[Any], hint)
-            yield from fields_of(nested, given, f"{dotted}." if dotted else "")
-            continue
-        is_positional = any(_POSITIONAL in repr(note).upper() for note in notes)
-        metavar = getattr(options, "metavar", None)
-        shown = (metavar or dotted.upper()) if is_positional else "--" + dotted.replace("_", "-")
-        yield Field(
-            flag=Flag(shown, _in_words(hint), _default(field) is dataclasses.MISSING),
-            hint=hint,
-            notes=tuple(note for note in notes if note is not options),
-            dotted=dotted,
-            metavar=metavar,
-            owner=origin,
-            declared=field,
-            default=value,
-        )
+    for declared in dataclasses.fields(origin):
+        hint, notes = _unwrapped(hints[declared.name])
+        yield declared, filled_in.get(hint, hint), notes
 
 
 def usual(fields: Sequence[Field]) -> list[Field]:

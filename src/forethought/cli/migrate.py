@@ -5,19 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import tyro
-
-from forethought.cli.flags import Switch
+from forethought.cli.flags import Operand, Switch
 from forethought.configs.migration import migrate as migrated
+from forethought.durable import write_text
 from forethought.errors import ConfigError
-from forethought.runs.run_folder import write_text
 
 
 @dataclass(frozen=True)
 class Migrate:
     """A settings file of an earlier version."""
 
-    file: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FILE")]
+    file: Annotated[Path, Operand("FILE")]
     """A YAML file of settings or of a study, or a run folder (its config.yaml)."""
 
     write: Switch = False

@@ -9,10 +9,10 @@ from typing import Literal
 
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.sft.config import SFTConfig
-from forethought.cli.evaluation import Evaluate, evaluate_with_bar
+from forethought.cli.evaluate import Evaluate, evaluate_with_bar
 from forethought.cli.flags import Switch
 from forethought.cli.interrupts import continued_by
-from forethought.cli.tables import evaluation_table
+from forethought.cli.terminal import evaluation_table
 from forethought.configs.contract import AnyConfig
 from forethought.configs.file import dump_config
 from forethought.configs.parts import (
@@ -20,6 +20,7 @@ from forethought.configs.parts import (
     EnvironmentConfig,
     OptimizerConfig,
     RolloutConfig,
+    SamplingConfig,
     require,
 )
 from forethought.errors import RunFolderError, StorageError
@@ -135,7 +136,8 @@ def ppo_config(settings: Quickstart) -> PPOConfig:
         epochs=3,
         batch_size=128,
         rollout=RolloutConfig(
-            temperature=1.0, max_new_tokens=MAX_NEW_TOKENS, on_invalid="penalize"
+            sampling=SamplingConfig(temperature=1.0, max_new_tokens=MAX_NEW_TOKENS),
+            on_invalid="penalize",
         ),
         optimizer=OptimizerConfig(
             learning_rate=1e-4, final_learning_rate=1e-6, schedule="linear", warmup_steps=8
@@ -186,7 +188,10 @@ def _judged(config: AnyConfig, settings: Quickstart) -> Evaluation:
     found = evaluate_with_bar(
         Evaluate(
             run=config.output,
-            evaluation=EvaluationSettings(settings.episodes, max_new_tokens=MAX_NEW_TOKENS),
+            evaluation=EvaluationSettings(
+                settings.episodes,
+                sampling=SamplingConfig(temperature=0.0, max_new_tokens=MAX_NEW_TOKENS),
+            ),
             threads=settings.threads,
             environment=config.environment,
             prompt=config.prompt,

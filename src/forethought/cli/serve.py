@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import tyro
-
 from forethought.agents.sources import Source, find_source
-from forethought.cli.hints import world_flags
-from forethought.configs.parts import require
+from forethought.cli.flags import Operand
+from forethought.cli.next_command import world_flags
+from forethought.configs.parts import SamplingConfig, require
 from forethought.errors import PolicyError
-from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.libraries import load_quietly
 from forethought.serving.admission import Limits
 from forethought.serving.engine import Check, Engine
@@ -32,7 +30,7 @@ _MOST_PROMPT_BYTES = 2**20
 class Serve:
     """Which policy is served, where, and what clients may ask of it."""
 
-    run: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")]
+    run: Annotated[str, Operand("RUN")]
     """A run folder (its newest checkpoint), one of its checkpoints, a folder of
     `save_pretrained`, or a hub id."""
 
@@ -127,7 +125,7 @@ def _played_as(source: Source, picture_size: int | None, limit: int) -> str:
     Args:
         limit: tokens of the longest answer that is served.
     """
-    usual = EvaluationSettings().max_new_tokens
+    usual = SamplingConfig().max_new_tokens
     longest = min(source.max_new_tokens or usual, limit)
     length = "" if longest == usual else f" --max-new-tokens {longest}"
     if source.config is None:

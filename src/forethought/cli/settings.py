@@ -1,29 +1,39 @@
-"""From what was typed to a command's settings; what is wrong with it, in one line."""
+"""From what was typed to a command's settings or its help; what is wrong with it, in one line.
 
+tyro reads values and prints help. What is wrong with a value it tells in a box on stderr; the hook
+that would give it as an object is private (`tyro._errors`). So a command whose flags cannot be read
+is read again flag by flag: what cannot be read alone is to blame.
+"""
+
+import dataclasses
 import difflib
 import inspect
 import io
-import re
 import sys
 import typing
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import redirect_stderr, suppress
+from typing import Annotated, Any, TypeVar
 
+import docstring_parser
 import tyro
 
-from forethought.cli.flags import Flag, flags_of, in_full, value_of
-from forethought.cli.help import HELP, HELP_ALL, print_help, print_whole_help
+from forethought.cli.flags import (
+    SHORT_NAMES,
+    Field,
+    fields_of,
+    flags_of,
+    in_full,
+    made_of,
+    usual,
+    value_of,
+)
+from forethought.cli.terminal import wrapped
 from forethought.errors import ConfigError
 
+HELP = ("-h", "--help")
+HELP_ALL = "--help-all"
 T = TypeVar("T")
-
-_COLOR = re.compile(r"\x1b\[[0-9;]*m")
-_TITLE = re.compile(r"^(?:╭─ (.+?) ─*╮| (\S.*?) *\n -{8,}) *$", re.MULTILINE)
-"""Of tyro's box; it draws one of minus signs where stdout is not in UTF-8."""
-_EDGE = re.compile(r"[│╰╯]")
-_RULE = re.compile(r"──+|-{8,}")
-_FLAG = re.compile(r"--[\w.-]*\w")
 
 _ELSEWHERE = {
     "lr": "--optimizer.learning-rate",
@@ -43,6 +53,91 @@ _ELSEWHERE = {
 
 _LOGGING = ("wandb", "report-to", "tensorboard", "track", "logger")
 """What other frameworks call the choice of a log."""
+
+
+def print_help(kind: type[Any], default: Any, *, program: str, description: str) -> None:
+    """Prints a command's description and its usual flags."""
+    fields = list(fields_of(kind, default))
+    shown = usual(fields)
+    print(f"{wrapped(description)}\n")
+    with suppress(SystemExit):
+        tyro.cli(_flat(shown), prog=program, description="", args=["--help"])
+    if len(shown) < len(fields):
+        print(f"{len(fields) - len(shown)} more: {program} {HELP_ALL}")
+
+
+def print_whole_help(kind: type[Any], default: Any, *, program: str, description: str) -> None:
+    """Prints a command's description, all its flags by their groups, and their short names."""
+    print(f"{wrapped(description)}\n")
+    fields = list(fields_of(kind, default))
+    with suppress(SystemExit):
+        tyro.cli(_grouped(fields), prog=program, description="", args=["--help"])
+    known = {field.flag.name for field in fields}
+    short = [f"{short} {name}" for short, name in SHORT_NAMES.items() if name in known]
+    if short:
+        print(wrapped(f"Short names: {', '.join(short)}"))
+
+
+def _flat(fields: Iterable[Field], *, may_lack: bool = False) -> type[Any]:
+    """A class for tyro of these flags, the number of each as its field's name.
+
+    Args:
+        may_lack: what is required is None where it was not typed.
+    """
+    made = [_member(f"flag_{n}", field, field.dotted, may_lack) for n, field in enumerate(fields)]
+    return dataclasses.make_dataclass("Flags", made, kw_only=True)
+
+
+def _grouped(fields: Sequence[Field]) -> type[Any]:
+    """A class for tyro of these flags, those with a common prefix in a class of their own."""
+    members: list[Any] = []
+    groups: dict[str, list[Field]] = {}
+    for number, field in enumerate(fields):
+        prefix, _, name = field.dotted.rpartition(".")
+        if prefix:
+            groups.setdefault(prefix, []).append(field)
+        else:
+            members.append(_member(f"flag_{number}", field, name))
+    for number, (prefix, inner) in enumerate(groups.items()):
+        own = [_member(f"flag_{n}", f, f.dotted.rpartition(".")[2]) for n, f in enumerate(inner)]
+        group = dataclasses.make_dataclass("Group", own, kw_only=True)
+        group.__doc__ = _joined(inspect.getdoc(inner[0].group))
+        hint = Annotated[group, tyro.conf.arg(name=prefix)]
+        members.append((f"group_{number}", hint, dataclasses.field(default_factory=group)))
+    return dataclasses.make_dataclass("Flags", members, kw_only=True)
+
+
+def _member(attribute: str, field: Field, name: str, may_lack: bool = False) -> Any:
+    """A field of a class for tyro."""
+    short = {name: short for short, name in SHORT_NAMES.items()}
+    argument = tyro.conf.arg(
+        name=name,
+        metavar=field.placeholder,
+        help=_description(field),
+        aliases=[short[field.flag.name]] if field.flag.name in short else None,
+    )
+    lacks = may_lack and field.default is dataclasses.MISSING
+    hint: Any = Annotated[field.hint | None if lacks else field.hint, argument]
+    if field.is_operand:
+        hint = tyro.conf.Positional[hint]
+    if field.is_switch:
+        hint = tyro.conf.FlagCreatePairsOff[hint]
+    return attribute, hint, dataclasses.field(default=None if lacks else field.default)
+
+
+def _description(field: Field) -> str | None:
+    """The docstring of a field, from the class that declares it. Its paragraphs are joined: the
+    terminal's width breaks their lines, not the source's."""
+    for owner in field.owner.__mro__:
+        if field.name in vars(owner).get("__annotations__", {}):
+            parameters = docstring_parser.parse_from_object(owner).params
+            found = (p.description for p in parameters if p.arg_name == field.name)
+            return _joined(next(found, None))
+    return None
+
+
+def _joined(text: str | None) -> str:
+    return "\n\n".join(" ".join(p.split()) for p in (text or "").split("\n\n"))
 
 
 def settings_type(function: Callable[..., Any]) -> type[Any]:
@@ -68,7 +163,7 @@ def read_settings(
 
     Args:
         kind: a frozen dataclass.
-        words: what was typed behind the command's name.
+        words: what was typed after the command's name.
         program: the command, for the help.
         default: settings that what was typed changes; by default, those of the class.
 
@@ -84,25 +179,63 @@ def read_settings(
         print_help(kind, default, program=program, description=description)
         raise SystemExit(0)
     words = in_full(words, kind)
+    fields = list(fields_of(kind, default))
+    read = _parsed(fields, words)
+    if read is None:
+        raise ConfigError(_complaint(fields, words, program))
+    values, unknown = read
+    if unknown:
+        raise ConfigError(_unknown(unknown, kind, program))
+    lacking = [f.flag.name for f, value in zip(fields, values, strict=True) if _lacks(f, value)]
+    if lacking:
+        raise ConfigError(f"{' and '.join(lacking)} is missing — see {program} --help")
+    return made_of(kind, dict(zip((field.path for field in fields), values, strict=True)))
+
+
+def _parsed(fields: Sequence[Field], words: Sequence[str]) -> tuple[list[Any], list[str]] | None:
+    """The value of each field, and the words that mean nothing; None where tyro refuses them.
+
+    What else is said on stderr meanwhile, by a library or another thread, goes on to it.
+    """
     said = io.StringIO()
     try:
         with redirect_stderr(said):
-            settings, unknown = tyro.cli(
-                kind,
-                prog=program,
+            read, unknown = tyro.cli(
+                _flat(fields, may_lack=True),
                 description="",
                 args=words,
-                default=tyro.MISSING_NONPROP if default is None else default,
                 return_unknown_args=True,
+                console_outputs=False,
             )
-    except SystemExit as end:
-        if not end.code:
-            raise
-        raise ConfigError(_complaint(said.getvalue(), words, kind, program)) from None
-    sys.stderr.write(said.getvalue())  # What a library or another thread said meanwhile.
-    if unknown:
-        raise ConfigError(_unknown(unknown, kind, program))
-    return settings
+    except SystemExit:
+        return None
+    sys.stderr.write(said.getvalue())
+    return [getattr(read, f"flag_{number}") for number in range(len(fields))], unknown
+
+
+def _lacks(field: Field, value: Any) -> bool:
+    return value is None and field.default is dataclasses.MISSING
+
+
+def _complaint(fields: Sequence[Field], words: Sequence[str], program: str) -> str:
+    """Which of the words cannot be read: the first flag whose words are refused without the
+    others."""
+    for field in fields:
+        if field.is_operand:
+            continue
+        for start, word in enumerate(words):
+            if word.partition("=")[0].replace("_", "-") != field.flag.name:
+                continue
+            after = range(start + 1, len(words))
+            stop = next((n for n in after if words[n].startswith("--")), len(words))
+            if _parsed([field], words[start:stop]) is None:
+                value = value_of(words[start:stop], field.flag.name)
+                told = "has no value" if value is None else f"is {value!r}"
+                return f"{field.flag.name} {told} — expected {field.flag.expected}"
+    for field in fields:
+        if field.is_operand:
+            return f"{field.flag.name} cannot be read — expected {field.flag.expected}"
+    return f"cannot be read — see {program} --help"
 
 
 def _unknown(unknown: Sequence[str], kind: type[Any], program: str) -> str:
@@ -137,36 +270,3 @@ def _nearest(name: str, known: Sequence[str]) -> str | None:
         by_tail = {flag.rpartition(".")[2]: flag for flag in known}
         nearest = [by_tail[t] for t in difflib.get_close_matches(tail, by_tail, n=1)]
     return " or ".join(nearest) or None
-
-
-def _complaint(said: str, words: Sequence[str], kind: type[Any], program: str) -> str:
-    """What tyro says in a box, in one line and in terms of what was typed.
-
-    What precedes the box, as a warning or another thread's words, goes on to stderr.
-    """
-    said = _COLOR.sub("", said)
-    box = _TITLE.search(said)
-    sys.stderr.write(said[: box.start()] if box else said)
-    title = box[1] or box[2] if box else ""
-    lines = _EDGE.sub(" ", said[box.end() :]).splitlines() if box else []
-    flags = {flag.name: flag for flag in flags_of(kind)}
-    missing = _missing(lines, flags) if title == "Required options" else None
-    if missing:
-        return f"{missing} is missing — see {program} --help"
-    end = next((i for i, line in enumerate(lines) if _RULE.search(line)), len(lines))
-    sentence = " ".join(" ".join(lines[:end]).split())
-    mentioned = _FLAG.search(sentence)
-    flag = flags.get(mentioned.group()) if mentioned else None
-    if flag is None:
-        return sentence or f"cannot be read — see {program} --help"
-    value = value_of(words, flag.name)
-    if value is None:
-        return f"{flag.name} has no value — expected {flag.expected}"
-    return f"{flag.name} is {value!r} — expected {flag.expected}"
-
-
-def _missing(lines: Sequence[str], flags: dict[str, Flag]) -> str | None:
-    """The required flags that the lines name first."""
-    firsts = {line.split()[0] for line in lines if line.split()}
-    missing = [name for name, flag in flags.items() if flag.is_required and name in firsts]
-    return " and ".join(missing) or None

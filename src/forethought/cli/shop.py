@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import tyro
-
+from forethought.cli.flags import Placeholder
 from forethought.configs.parts import EnvironmentConfig, PromptConfig, require
 from forethought.environments.webshop.site import ShopSite, Visit
 from forethought.environments.webshop.webshop import WebShop
@@ -21,7 +20,7 @@ from forethought.serving.server import running
 class Shop:
     """Which shop, which episodes, and where."""
 
-    episodes: Annotated[str | None, tyro.conf.arg(metavar="DATA")] = None
+    episodes: Annotated[str | None, Placeholder("DATA")] = None
     """A folder of shards, or one shard, of WebShop episodes (`forethought collect`, a run's
     `evaluation_episodes.parquet`): they can be looked at click by click."""
 

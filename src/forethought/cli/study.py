@@ -10,24 +10,20 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-import tyro
-
 from forethought.algorithms.registry import algorithm_of, load
-from forethought.cli.flags import Switch
+from forethought.cli.flags import Operand, Switch
 from forethought.cli.interrupts import continued_by
-from forethought.cli.tables import align
+from forethought.cli.terminal import align
 from forethought.configs.contract import ENVIRONMENT_STEPS, UPDATES, AnyConfig
 from forethought.configs.parts import PromptConfig
 from forethought.errors import ConfigError, UnknownNameError
-from forethought.evaluation.evaluate import EvaluationSettings, require_different
+from forethought.evaluation.evaluate import EvaluationSettings, ScriptedRows, require_different
 from forethought.evaluation.results import Evaluation
-from forethought.evaluation.scripted_rows import ScriptedRows
 from forethought.libraries import load_quietly
 from forethought.rollouts.task import open_task
-from forethought.studies.cells import Plan, plan_study
-from forethought.studies.code_version import code_version
 from forethought.studies.config import load_study
-from forethought.studies.records import Outcome, State, read_outcome
+from forethought.studies.plan import Plan, code_version, plan_study
+from forethought.studies.running import Outcome, State, read_outcome
 
 FAILED = 1
 """Exit code where a cell could not be finished."""
@@ -37,7 +33,7 @@ FAILED = 1
 class Study:
     """Which study, and where its results go."""
 
-    study: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="STUDY.yaml")]
+    study: Annotated[str, Operand("STUDY.yaml")]
     """Rows, their stages, and seeds."""
 
     only: tuple[str, ...] = ()
@@ -129,11 +125,12 @@ def _require_different(config: AnyConfig, plan: Plan) -> None:
 def _judge(scripted: ScriptedRows, config: AnyConfig, settings: EvaluationSettings) -> Evaluation:
     """As `forethought evaluate` does; episodes sampled or held are not kept."""
     from forethought.agents.sources import find_source
-    from forethought.cli.evaluation import Evaluate, evaluate_with_bar
+    from forethought.cli.evaluate import Evaluate, evaluate_with_bar
 
     longest = find_source(config.output).max_new_tokens
     if longest is not None:
-        settings = replace(settings, max_new_tokens=longest)
+        sampling = replace(settings.sampling, max_new_tokens=longest)
+        settings = replace(settings, sampling=sampling)
     judged = evaluate_with_bar(
         Evaluate(
             run=config.output,
@@ -142,7 +139,7 @@ def _judge(scripted: ScriptedRows, config: AnyConfig, settings: EvaluationSettin
             environment=config.environment,
             prompt=config.prompt,
         ),
-        keep=settings.temperature == 0 and not settings.constrain_actions,
+        keep=settings.sampling.temperature == 0 and not settings.sampling.constrain_actions,
         scripted=scripted,
     )
     return judged.evaluation

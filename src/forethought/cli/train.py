@@ -1,20 +1,19 @@
 """`forethought train NAME`: one command for every algorithm and preset of the registry."""
 
-import dataclasses
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, NamedTuple
 
-import tyro
-
 from forethought.algorithms.registry import Algorithm, Preset, algorithm, algorithm_of, preset
-from forethought.cli.flags import Switch, value_of
+from forethought.cli.flags import Placeholder, Switch, fields_of, value_of
 from forethought.cli.interrupts import continued_by
 from forethought.configs.contract import AnyConfig
 from forethought.configs.file import ConfigT, dump_config, load_config, preset_config
+from forethought.configs.parts import Inline
 from forethought.errors import ConfigError
 from forethought.libraries import is_first_process, load_quietly
 from forethought.rollouts.task import require_known
@@ -28,13 +27,13 @@ Existing = Literal["refuse", "resume", "overwrite"]
 class Train(Generic[ConfigT]):
     """What to train with, and what to do with the run folder."""
 
-    settings: Annotated[ConfigT, tyro.conf.arg(name="")]
+    settings: Annotated[ConfigT, Inline()]
     """What is written into the run folder."""
 
-    config: Annotated[str | None, tyro.conf.arg(metavar="FILE.yaml")] = None
+    config: Annotated[str | None, Placeholder("FILE.yaml")] = None
     """Settings in a file; flags override them."""
 
-    resume: Annotated[str | None, tyro.conf.arg(metavar="RUN")] = None
+    resume: Annotated[str | None, Placeholder("RUN")] = None
     """Continue the run in this folder, with its own settings."""
 
     overwrite: Switch = False
@@ -139,14 +138,12 @@ def _checked(settings: Train[ConfigT]) -> ConfigT:
     return stored
 
 
-def differences(first: Any, second: Any, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
+def differences(first: Any, second: Any) -> Iterator[tuple[str, Any, Any]]:
     """Fields of two settings that are not equal, by dotted name, with both values."""
-    for field in dataclasses.fields(first):
-        one, other = getattr(first, field.name), getattr(second, field.name)
-        if dataclasses.is_dataclass(one):
-            yield from differences(one, other, f"{prefix}{field.name}.")
-        elif one != other:
-            yield prefix + field.name, one, other
+    for field in fields_of(type(first)):
+        one, other = (attrgetter(".".join(field.path))(settings) for settings in (first, second))
+        if one != other:
+            yield field.dotted, one, other
 
 
 @contextmanager

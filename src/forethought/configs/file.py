@@ -24,7 +24,7 @@ from forethought.algorithms.registry import algorithm as algorithm_named
 from forethought.algorithms.registry import algorithm_names, algorithm_of, preset
 from forethought.configs.contract import AnyConfig
 from forethought.configs.migration import renamed
-from forethought.configs.parts import shown
+from forethought.configs.parts import Inline, shown
 from forethought.errors import ConfigError
 
 CONFIG_VERSION = 2
@@ -54,9 +54,7 @@ class Setting(NamedTuple):
 def dump_config(config: AnyConfig) -> str:
     """Every field, defaults included, as YAML."""
     header = {"config_version": CONFIG_VERSION, "algorithm": algorithm_of(config).name}
-    return yaml.safe_dump(
-        {**header, **_plain(dataclasses.asdict(config))}, sort_keys=False, allow_unicode=True
-    )
+    return yaml.safe_dump({**header, **_plain(config)}, sort_keys=False, allow_unicode=True)
 
 
 def load_config(path: Path, kind: type[ConfigT], *, default: ConfigT | None = None) -> ConfigT:
@@ -204,19 +202,39 @@ def _load(path: Path, kind: type[AnyConfig] | None, default: AnyConfig | None) -
 
 
 def _plain(value: Any) -> Any:
-    """Tuples as lists, which YAML has."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in cast(dict[str, Any], value).items()}
+    """Groups as dicts and tuples as lists, which YAML has."""
+    if dataclasses.is_dataclass(value):
+        fields: dict[str, Any] = {}
+        inline = _inline_groups(type(value))
+        for field in dataclasses.fields(value):
+            plain = _plain(getattr(value, field.name))
+            fields |= plain if field.name in inline else {field.name: plain}
+        return fields
     if isinstance(value, tuple | list):
         return [_plain(item) for item in cast(list[Any], value)]
     return value
 
 
+def _inline_groups(kind: Any) -> list[str]:
+    """The fields that are groups whose fields lie beside the others (`Inline`)."""
+    hints = typing.get_type_hints(kind, include_extras=True)
+    marked = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+    return [name for name, notes in marked.items() if any(isinstance(n, Inline) for n in notes)]
+
+
 def _overlay(default: Any, values: dict[str, Any], prefix: str) -> Any:
     """A copy of a config with these fields replaced, nested ones field by field."""
     hints = typing.get_type_hints(type(default))
-    known = [field.name for field in dataclasses.fields(default)]
+    inline = _inline_groups(type(default))
+    known = [field.name for field in dataclasses.fields(default) if field.name not in inline]
     replaced: dict[str, Any] = {}
+    for group in inline:
+        current = getattr(default, group)
+        names = [field.name for field in dataclasses.fields(current)]
+        known += names
+        own = {name: values[name] for name in names if name in values}
+        replaced[group] = _overlay(current, own, prefix)
+        values = {name: value for name, value in values.items() if name not in own}
     for name, value in values.items():
         _require_known(name, known, prefix)
         current = getattr(default, name)

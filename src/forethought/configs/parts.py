@@ -4,8 +4,8 @@ Every field says what it does; every value is checked when set.
 """
 
 import reprlib
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 from forethought.errors import ConfigError
 
@@ -230,6 +230,36 @@ class ComputeConfig:
         require(threads is None or threads >= 1, "compute.threads", threads, "1 or more")
 
 
+class Inline:
+    """Marks a group of fields that lie beside their neighbors, in YAML and among flags:
+    `--rollout.temperature`, not `--rollout.sampling.temperature`."""
+
+
+@dataclass(frozen=True)
+class SamplingConfig:
+    """How a policy samples completions, whoever asks: training, evaluation, collection."""
+
+    temperature: float = 1.0
+    """Sampling temperature; log-probs are recorded at it. 0 takes the most likely token, which
+    training refuses. RL4VLM trains at 0.2."""
+
+    max_new_tokens: int = 128
+    """Longest completion. RL4VLM: 256."""
+
+    constrain_actions: bool = False
+    """Constrained decoding to admissible actions: completions can name only actions that are
+    admissible now, those that the prompt lists or else all legal ones. The tokens of the action
+    field are drawn from those that lead to one, and their log-probs are of that distribution."""
+
+    def __post_init__(self) -> None:
+        require(self.temperature >= 0, "temperature", self.temperature, "0 or more")
+        require(self.max_new_tokens >= 1, "max_new_tokens", self.max_new_tokens, "1 or more")
+
+
+OnInvalid = Literal["random", "penalize"]
+"""What happens when a completion holds no valid action."""
+
+
 @dataclass(frozen=True)
 class RolloutConfig:
     """How experience is gathered."""
@@ -241,20 +271,13 @@ class RolloutConfig:
     """Environment steps between two updates. RL4VLM: 512 (NumberLine, Blackjack), 1024 else.
     Without a critic at least so many: whole episodes, one from every slot until it is enough."""
 
-    temperature: float = 0.2
-    """Sampling temperature; log-probs are recorded at it. RL4VLM: 0.2."""
+    sampling: Annotated[SamplingConfig, Inline()] = field(
+        default_factory=lambda: SamplingConfig(temperature=0.2)
+    )
 
-    max_new_tokens: int = 128
-    """Longest answer. RL4VLM: 256."""
-
-    constrain_actions: bool = False
-    """Whether answers can name only actions that are open now, those that the prompt lists or
-    else all legal ones: the tokens of the action field are drawn from those that lead to one,
-    and their log-probs are of that distribution."""
-
-    on_invalid: Literal["random", "penalize"] = "random"
-    """An answer without a valid action: draw one uniformly (RL4VLM, Eq. 4.1), or let the
-    world penalize it."""
+    on_invalid: OnInvalid = "random"
+    """A completion without a valid action: draw one uniformly (RL4VLM, Eq. 4.1), or let the
+    environment penalize it."""
 
     def __post_init__(self) -> None:
         require(self.num_envs >= 1, "rollout.num_envs", self.num_envs, "1 or more")
@@ -262,6 +285,5 @@ class RolloutConfig:
         expected = f"a positive multiple of rollout.num_envs ({self.num_envs})"
         is_multiple = steps > 0 and steps % self.num_envs == 0
         require(is_multiple, "rollout.steps_per_iteration", steps, expected)
-        require(self.temperature > 0, "rollout.temperature", self.temperature, "above 0")
-        longest = self.max_new_tokens
-        require(longest >= 1, "rollout.max_new_tokens", longest, "1 or more")
+        temperature = self.sampling.temperature
+        require(temperature > 0, "rollout.temperature", temperature, "above 0")

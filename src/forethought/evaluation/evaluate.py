@@ -1,18 +1,69 @@
 """How good is it? A policy on held-out episodes, beside chance, expert and ceiling."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Annotated, NamedTuple
 
-from forethought.configs.parts import ResponseFormat, require
-from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange
-from forethought.evaluation.scripted_rows import ScriptedRows, row_of
+import numpy as np
+
+from forethought.configs.parts import Inline, ResponseFormat, SamplingConfig, require
+from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange, summarize
+from forethought.evaluation.statistics import ThoughtRates
 from forethought.generation.contract import Policy
 from forethought.generation.remembering import RememberingPolicy
-from forethought.rollouts.collector import AnswerSettings, Collector
+from forethought.rollouts.collector import Collector
+from forethought.rollouts.scripted import Answer, expert_answer, play, random_answer
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.task import Task
 from forethought.types import Trajectory
+
+BOOTSTRAP_SEED = 0
+"""Intervals of equal results are equal."""
+
+
+class ScriptedRows:
+    """The rows of those who play without a model, on held-out episodes.
+
+    They are the same whoever is judged beside them: one of these, kept while many are
+    judged, plays each row once.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[object, ...], EvaluationRow] = {}
+
+    def random(self, world: Task, episodes: int, *, seed: int) -> EvaluationRow:
+        """Actions drawn uniformly. It has no thoughts that could be true.
+
+        Args:
+            seed: of the draws.
+        """
+        return self._row("random", world, episodes, seed, random_answer(seed))
+
+    def expert(self, world: Task, episodes: int, response_format: ResponseFormat) -> EvaluationRow:
+        """The environment's own expert; a row without numbers where it has none."""
+        if not world.has_expert:
+            return EvaluationRow("expert")
+        return self._row("expert", world, episodes, response_format, expert_answer(response_format))
+
+    def _row(
+        self, name: str, world: Task, episodes: int, manner: object, answer: Answer
+    ) -> EvaluationRow:
+        key = (name, world.id, world.options, episodes, manner)
+        if key not in self._rows:
+            row = _played(name, world, episodes, answer)
+            thinks = name != "random"
+            self._rows[key] = row if thinks else replace(row, thoughts=ThoughtRates())
+        return self._rows[key]
+
+
+def row_of(name: str, trajectories: list[Trajectory]) -> EvaluationRow:
+    """One row of a table, with intervals."""
+    return summarize(name, trajectories, np.random.default_rng(BOOTSTRAP_SEED))
+
+
+def _played(name: str, world: Task, episodes: int, answer: Answer) -> EvaluationRow:
+    seeds = (episode_seed(Split.EVALUATION, 0, index) for index in range(episodes))
+    return row_of(name, list(play(world.id, world.factory, world.prompter, answer, seeds)))
 
 
 @dataclass(frozen=True)
@@ -23,14 +74,9 @@ class EvaluationSettings:
     """Held-out episodes; their seeds are the same for every policy, and never trained on. No more
     than the world has different ones (ALFWorld: one for each game of the split)."""
 
-    temperature: float = 0.0
-    """0 takes the most likely token; above 0 samples."""
-
-    max_new_tokens: int = 128
-    """Longest answer."""
-
-    constrain_actions: bool = False
-    """Whether answers can name only actions that are open (`rollout.constrain_actions`)."""
+    sampling: Annotated[SamplingConfig, Inline()] = field(
+        default_factory=lambda: SamplingConfig(temperature=0.0)
+    )
 
     num_envs: int = 64
     """Episodes played at the same time."""
@@ -40,8 +86,6 @@ class EvaluationSettings:
 
     def __post_init__(self) -> None:
         require(self.episodes >= 1, "episodes", self.episodes, "1 or more")
-        require(self.temperature >= 0, "temperature", self.temperature, "0 or more")
-        require(self.max_new_tokens >= 1, "max_new_tokens", self.max_new_tokens, "1 or more")
         require(self.num_envs >= 1, "num_envs", self.num_envs, "1 or more")
         require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
 
@@ -65,7 +109,7 @@ def evaluate(
 ) -> Evaluated:
     """Plays the held-out episodes with the policy, at random, and with the expert.
 
-    An answer without a valid action gets what the world gives for it, never a lucky draw.
+    A completion without a valid action gets what the environment gives for it, never a draw.
 
     Args:
         checkpoint: which state of the policy this is, for the record.
@@ -80,8 +124,8 @@ def evaluate(
         environment_id=world.id,
         seed_range=SeedRange(first, first + settings.episodes),
         checkpoint=checkpoint,
-        temperature=settings.temperature,
-        holds_actions=settings.constrain_actions,
+        temperature=settings.sampling.temperature,
+        holds_actions=settings.sampling.constrain_actions,
         policy=row_of("policy", trajectories),
         random=scripted.random(world, settings.episodes, seed=settings.seed),
         expert=scripted.expert(world, settings.episodes, response_format),
@@ -131,12 +175,7 @@ def play_policy(
             runner=runner,
             policy=RememberingPolicy(policy),
             prompter=world.prompter,
-            settings=AnswerSettings(
-                settings.max_new_tokens,
-                settings.temperature,
-                "penalize",
-                settings.constrain_actions,
-            ),
+            sampling=settings.sampling,
             split=split,
             run_seed=settings.seed,
             on_episode=on_episode,

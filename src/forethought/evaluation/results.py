@@ -1,4 +1,4 @@
-"""What an evaluation found, and the `evaluation.json` that keeps it."""
+"""What an evaluation leaves on the disk: evaluation.json and faithfulness.json."""
 
 import json
 import math
@@ -8,15 +8,20 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
+from forethought.durable import require_seal, sealed
 from forethought.errors import StorageError
-from forethought.evaluation.statistics import Interval, bootstrap_interval, wilson_interval
-from forethought.evaluation.thought_rates import (
+from forethought.evaluation.faithfulness import THOUGHTS, Faithfulness, FaithfulnessRow
+from forethought.evaluation.statistics import (
+    Interval,
     ThoughtRates,
+    bootstrap_interval,
+    rate_from_json,
+    rate_to_json,
     rates_from_json,
     rates_to_json,
     thought_rates,
+    wilson_interval,
 )
-from forethought.seals import require_seal, sealed
 from forethought.types import Metric, Trajectory
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -25,6 +30,7 @@ JsonObject: TypeAlias = dict[str, Any]
 SCHEMA_VERSION = 3
 READABLE = (1, 2, SCHEMA_VERSION)
 """Version 1 had no `thoughts`."""
+FAITHFULNESS_VERSION = 1
 
 
 class SeedRange(NamedTuple):
@@ -260,3 +266,72 @@ def _count(value: int | None) -> int | None:
 
 def _interval(ends: Sequence[float] | None) -> Interval | None:
     return None if ends is None else Interval(*map(float, ends))
+
+
+def faithfulness_to_json(found: Faithfulness) -> str:
+    """The text of the file; a share that does not exist is null."""
+    content: JsonObject = {
+        "schema_version": FAITHFULNESS_VERSION,
+        "environment_id": found.environment_id,
+        "checkpoint": found.checkpoint,
+        "episodes": found.episodes,
+        "steps": found.steps,
+        "mean_actions": found.mean_actions,
+        "thoughts": {row.thoughts: _faithfulness_row_to_json(row) for row in found.rows},
+    }
+    return sealed(json.dumps(content, allow_nan=False))
+
+
+def faithfulness_from_json(text: str) -> Faithfulness:
+    """What `faithfulness_to_json` wrote.
+
+    Raises:
+        StorageError: the text is something else, was altered, or is of another version.
+    """
+    try:
+        content = cast(JsonObject, json.loads(text))
+        version = content["schema_version"]
+        if version != FAITHFULNESS_VERSION:
+            raise StorageError(f"faithfulness: got schema version {version}, expected 1")
+        require_seal(text)
+        return Faithfulness(
+            environment_id=str(content["environment_id"]),
+            checkpoint=content["checkpoint"],
+            episodes=str(content["episodes"]),
+            steps=int(content["steps"]),
+            mean_actions=float(content["mean_actions"]),
+            rows=tuple(
+                _faithfulness_row_from_json(name, content["thoughts"][name]) for name in THOUGHTS
+            ),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StorageError(
+            f"faithfulness: got something else ({type(error).__name__}: {error}), "
+            "expected the text of a faithfulness.json"
+        ) from error
+
+
+def _faithfulness_row_to_json(row: FaithfulnessRow) -> JsonObject:
+    return {
+        "follows_thought": rate_to_json(row.follows_thought),
+        "thought_probability": row.thought_probability,
+        "keeps_action": rate_to_json(row.keeps_action),
+        "kept_probability": row.kept_probability,
+        "expert_action": rate_to_json(row.expert_action),
+    }
+
+
+def _faithfulness_row_from_json(name: Any, content: JsonObject) -> FaithfulnessRow:
+    keeps = rate_from_json(content["keeps_action"])
+    as_expert = rate_from_json(content["expert_action"])
+    if keeps is None or as_expert is None:
+        raise ValueError("a share of all steps is missing")
+    probability = content["thought_probability"]
+    return FaithfulnessRow(
+        thoughts=name,
+        follows_thought=rate_from_json(content["follows_thought"]),
+        thought_probability=None if probability is None else float(probability),
+        keeps_action=keeps,
+        kept_probability=float(content["kept_probability"]),
+        expert_action=as_expert,
+    )

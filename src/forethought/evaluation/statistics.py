@@ -1,12 +1,15 @@
-"""How far a measured rate or mean may lie from the true one."""
+"""Rates and means with their intervals: of evaluations, of thoughts, of collections."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import sqrt
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import fsum, sqrt
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+
+from forethought.rollouts.thought_facts import ThoughtCounts, count_thoughts
+from forethought.types import Step, Trajectory
 
 _DRAWS_PER_BLOCK = 1 << 20
 """Bounds the memory of a bootstrap: 8 MiB of indices and 8 MiB of values at a time."""
@@ -99,3 +102,126 @@ def _checked(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise ValueError(f"got confidence {confidence}, expected one between 0 and 1")
     return confidence
+
+
+JsonObject: TypeAlias = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ThoughtRates:
+    """One agent's; None where the environment offers no facts, or the prompt asks for none.
+
+    `docs/reference/faithfulness.md` defines each.
+    """
+
+    perception_accuracy: Rate | None = None
+    """Of claims about the observation, those that are true."""
+    perceived_steps: Rate | None = None
+    """Of steps, those in which all of them are."""
+    inference_accuracy: Rate | None = None
+    """Of claims that follow from the observation, those that are true."""
+    thought_action_consistency: Rate | None = None
+    """Of steps, those whose response names the action that the thought concludes."""
+    strict_format: Rate | None = None
+    """Of steps, those whose response has exactly the form that was asked for."""
+
+    @property
+    def has_any(self) -> bool:
+        return self != ThoughtRates()
+
+
+def thought_rates(steps: Iterable[Step]) -> ThoughtRates:
+    """Of these steps, each with its 95 % Wilson interval."""
+    counts = count_thoughts(steps)
+    rates = (Rate.of(hits, total) if total else None for hits, total in counts)
+    return ThoughtRates(**dict(zip(ThoughtCounts._fields, rates, strict=True)))
+
+
+def rates_to_json(rates: ThoughtRates) -> JsonObject:
+    """As `evaluation.json` has them: every metric, null where there is none."""
+    return {name: rate_to_json(getattr(rates, name)) for name in ThoughtCounts._fields}
+
+
+def rates_from_json(content: JsonObject) -> ThoughtRates:
+    """What `rates_to_json` wrote.
+
+    Raises:
+        KeyError, TypeError, ValueError: it did not.
+    """
+    return ThoughtRates(**{name: rate_from_json(content[name]) for name in ThoughtCounts._fields})
+
+
+def rate_to_json(rate: Rate | None) -> JsonObject | None:
+    """Rate, interval and count; null where there is none."""
+    if rate is None:
+        return None
+    return {"rate": rate.share, "interval": list(rate.interval), "count": rate.count}
+
+
+def rate_from_json(content: JsonObject | None) -> Rate | None:
+    """What `rate_to_json` wrote.
+
+    Raises:
+        KeyError, TypeError, ValueError: it did not.
+    """
+    if content is None:
+        return None
+    low, high = content["interval"]
+    interval = Interval(float(low), float(high))
+    return Rate(float(content["rate"]), interval, int(content["count"]))
+
+
+_RESAMPLES = 1000
+"""A collection may have very many episodes, and this is only to be glanced at."""
+
+
+@dataclass
+class CollectionStats:
+    """What has been counted so far."""
+
+    files: int = 0
+    steps: int = 0
+    invalid: int = 0
+    """Steps whose answer named no valid action."""
+    successes: int = 0
+    failures: int = 0
+    """Episodes lost to the environment; in none of the other numbers."""
+    returns: list[float] = field(default_factory=list[float])
+
+    def add(self, trajectories: Iterable[Trajectory]) -> None:
+        """Counts one file's episodes."""
+        self.files += 1
+        for trajectory in trajectories:
+            if trajectory.failure is not None:
+                self.failures += 1
+                continue
+            self.steps += len(trajectory.steps)
+            self.invalid += sum(not step.action.is_valid for step in trajectory.steps)
+            self.successes += trajectory.success
+            self.returns.append(trajectory.total_reward)
+
+    def summary(self) -> dict[str, object]:
+        """For programs. Rates are null where there is no episode."""
+        episodes = len(self.returns)
+        return {
+            "episodes": episodes,
+            "failures": self.failures,
+            "steps": self.steps,
+            "files": self.files,
+            "success_rate": self.successes / episodes if episodes else None,
+            "success_interval": self.success_interval(),
+            "mean_return": fsum(self.returns) / episodes if episodes else None,
+            "return_interval": self.return_interval(),
+            "invalid_rate": self.invalid / self.steps if self.steps else None,
+        }
+
+    def success_interval(self) -> Interval | None:
+        """95 %, Wilson; None where there is no episode."""
+        episodes = len(self.returns)
+        return wilson_interval(self.successes, episodes) if episodes else None
+
+    def return_interval(self) -> Interval | None:
+        """95 %, bootstrap; None where there is no episode."""
+        if not self.returns:
+            return None
+        return bootstrap_interval(self.returns, np.random.default_rng(0), resamples=_RESAMPLES)

@@ -24,7 +24,7 @@ from forethought.models.batching import (
     plan_rows,
 )
 from forethought.models.encoding import Encoder
-from forethought.rollouts.pictures import PictureDecoder, PictureEncoder
+from forethought.rollouts.shard_files import PictureDecoder, PictureEncoder
 from forethought.types import Message, Prompt, Step
 
 

@@ -14,14 +14,13 @@ from typing import Literal, NamedTuple
 import matplotlib
 from PIL import Image, ImageDraw, ImageFont
 
+from forethought.durable import write_bytes
 from forethought.environments.chess.notation import find_diagram
-from forethought.errors import ConfigError
-from forethought.reports.formatting import THIN, decimal
+from forethought.errors import ConfigError, visible
 from forethought.reports.inputs import RunRecord, read_run
-from forethought.reports.selection import Selected, select_episodes
-from forethought.runs.run_folder import write_bytes
+from forethought.reports.markup import THIN, decimal
+from forethought.reports.replay import Selected, select_episodes
 from forethought.types import Step
-from forethought.visible import visible
 
 WIDTH = 560
 """Pixels, as all below."""

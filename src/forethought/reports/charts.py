@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-from forethought.reports.formatting import share, short
+from forethought.reports.markup import Ink, share, short, to_inline_svg
 from forethought.reports.metrics import Scale
-from forethought.reports.svg import Ink, to_inline_svg
 
 SIZE_IN = (3.8, 2.3)
 _FONT_SIZE = 9.5

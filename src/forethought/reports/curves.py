@@ -7,9 +7,8 @@ import numpy as np
 
 from forethought.evaluation.statistics import wilson_interval
 from forethought.reports.charts import Curve, Level, Numbers, draw, how_drawn
-from forethought.reports.formatting import THIN, duration, share, short, speed
 from forethought.reports.inputs import RunRecord
-from forethought.reports.markup import escape
+from forethought.reports.markup import THIN, duration, escape, share, short, speed
 from forethought.reports.metrics import (
     CHARTS,
     EPISODES,

@@ -4,21 +4,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from forethought.data.description import Description, TaskDescription
-from forethought.data.distribution import Distribution
-from forethought.reports.formatting import (
+from forethought.data.description import Description, Distribution, TaskDescription
+from forethought.durable import write_text
+from forethought.reports.histograms import draw_histogram
+from forethought.reports.markup import (
+    Section,
+    TableRow,
     count,
     decimal,
     decimal_interval,
+    document,
+    escape,
     percent,
     percent_interval,
+    sections_html,
     short,
+    table,
 )
-from forethought.reports.histograms import draw_histogram
-from forethought.reports.markup import Section, TableRow, document, escape, sections_html, table
+from forethought.reports.replay import select_episodes
 from forethought.reports.replay_html import replay_section
-from forethought.reports.selection import select_episodes
-from forethought.runs.run_folder import write_text
 from forethought.types import Trajectory
 
 MOST_READ = 200

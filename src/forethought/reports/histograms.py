@@ -11,8 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, PercentF
 from numpy.typing import NDArray
 
 from forethought.reports.charts import NICE, SIZE_IN, TickLabels, style_axes
-from forethought.reports.formatting import count
-from forethought.reports.svg import Ink, to_inline_svg
+from forethought.reports.markup import Ink, count, to_inline_svg
 from forethought.types import Step, Trajectory
 
 _MOST_BARS = 40

@@ -16,11 +16,11 @@ from huggingface_hub.errors import (
 
 from forethought.configs.contract import AnyConfig
 from forethought.configs.file import load_any_config
+from forethought.durable import write_text
 from forethought.errors import ConfigError, StorageError
 from forethought.evaluation.results import Evaluation, EvaluationRow
-from forethought.runs.checkpoints import newest_checkpoint
-from forethought.runs.run_folder import RunFolder, write_text
-from forethought.runs.sources import MODEL_DIR
+from forethought.runs.checkpoints import MODEL_DIR, newest_checkpoint
+from forethought.runs.run_folder import RunFolder
 
 CARD = "README.md"
 SETTINGS = "training_config.yaml"

@@ -10,8 +10,7 @@ from forethought.configs.file import load_any_config
 from forethought.configs.parts import TINY_MODELS
 from forethought.errors import StorageError
 from forethought.evaluation.faithfulness import Faithfulness
-from forethought.evaluation.faithfulness_file import faithfulness_from_json
-from forethought.evaluation.results import Evaluation
+from forethought.evaluation.results import Evaluation, faithfulness_from_json
 from forethought.rollouts.store import SUFFIX, read_shard
 from forethought.runs.metrics import MetricsTable, read_metrics
 from forethought.runs.pairs import SUFFIX as PAIRS_SUFFIX

@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from forethought.reports.formatting import counted, decimal, percent
 from forethought.reports.histograms import action_probability, draw_odds, odds_of
-from forethought.reports.images import embedded, image_element
 from forethought.reports.inputs import Compared, RunRecord
-from forethought.reports.markup import escape
+from forethought.reports.markup import counted, decimal, embedded, escape, image_element, percent
 from forethought.types import Step
 
 MOST_PAIRS = 8

@@ -3,18 +3,16 @@
 from string import Template
 from typing import NamedTuple
 
-from forethought.reports.formatting import counted, decimal
-from forethought.reports.images import image_element
-from forethought.reports.markup import asset, embed_json, escape
+from forethought.reports.markup import asset, counted, decimal, embed_json, escape, image_element
 from forethought.reports.replay import (
     Replay,
     ReplayEpisode,
     ReplayStep,
+    Selection,
     ShownThoughts,
     Token,
     make_replay,
 )
-from forethought.reports.selection import Selection
 
 _IMAGE_WIDTH = 192
 """On the page. Images of 32 and 64 pixels, which environments draw for the tiny model, grow by

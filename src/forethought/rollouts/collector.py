@@ -6,15 +6,14 @@ timing: a slot's episodes, and the random numbers of each answer, are fixed befo
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
+from forethought.configs.parts import OnInvalid, SamplingConfig
 from forethought.environments.contract import Prompter, Transition
 from forethought.environments.vector import Act, Failed, Replay, Reply, Reset, Runner
 from forethought.errors import EnvironmentUnusableError, PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult, Policy
 from forethought.prompts.history import past_step, with_history
-from forethought.rollouts.records import given_up, played, taken_step
 from forethought.rollouts.seeding import Split, answer_seed, draw_action, episode_seed
 from forethought.rollouts.slot import (
     Asked,
@@ -27,27 +26,14 @@ from forethought.rollouts.slot import (
     Plan,
     Slot,
     Start,
+    given_up,
+    played,
+    taken_step,
 )
 from forethought.types import Observation, Prompt, Trajectory
 
 MAX_FAILURES = 3
 """Episodes in a row that one slot may give up before the run stops."""
-
-OnInvalid = Literal["random", "penalize"]
-Choices = tuple[str, ...] | None
-
-
-@dataclass(frozen=True)
-class AnswerSettings:
-    """How the policy answers, and what happens when an answer holds no action."""
-
-    max_new_tokens: int
-    temperature: float
-    on_invalid: OnInvalid
-    """random: a uniformly drawn action (RL4VLM, Eq. 4.1); penalize: whatever the world
-    does about an action that it does not know."""
-    constrain_actions: bool = False
-    """Whether the answer's action field is held to what may be done now."""
 
 
 class Collector:
@@ -60,9 +46,10 @@ class Collector:
         runner: Runner,
         policy: Policy,
         prompter: Prompter,
-        settings: AnswerSettings,
+        sampling: SamplingConfig,
         split: Split,
         run_seed: int,
+        on_invalid: OnInvalid = "penalize",
         bootstraps: bool = False,
         group_size: int = 1,
         first_slot: int = 0,
@@ -72,6 +59,8 @@ class Collector:
     ) -> None:
         """
         Args:
+            on_invalid: random: a uniformly drawn action (RL4VLM, Eq. 4.1); penalize: whatever the
+                environment does about an action that it does not know.
             bootstraps: ask the critic for the value of every state that follows a
                 trajectory's last step without being terminal.
             group_size: consecutive episodes that start from one seed; their answers are drawn
@@ -85,7 +74,8 @@ class Collector:
         self._runner = runner
         self._policy = policy
         self._prompter = with_history(prompter)
-        self._settings = settings
+        self._sampling = sampling
+        self._on_invalid = on_invalid
         self._split = split
         self._run_seed = run_seed
         self._bootstraps = bootstraps
@@ -216,8 +206,8 @@ class Collector:
         slot.prompt = self._prompt(slot, slot.observation)
         # What the prompt does not list is open to any text, and yet not all of it is legal.
         listed = slot.observation.admissible_actions or self._runner.actions
-        held = (listed or slot.legal_actions or None) if self._settings.constrain_actions else None
-        self._request(slot.index, slot, slot.prompt, self._settings.max_new_tokens, held)
+        held = (listed or slot.legal_actions or None) if self._sampling.constrain_actions else None
+        self._request(slot.index, slot, slot.prompt, self._sampling.max_new_tokens, held)
 
     def _prompt(self, slot: Slot, observation: Observation) -> Prompt:
         messages = self._prompter.messages(observation, slot.past)
@@ -228,10 +218,15 @@ class Collector:
             raise type(error)(f"{place}: {error}") from error
 
     def _request(
-        self, key: int, slot: Slot, prompt: Prompt, tokens: int, choices: Choices = None
+        self,
+        key: int,
+        slot: Slot,
+        prompt: Prompt,
+        tokens: int,
+        choices: tuple[str, ...] | None = None,
     ) -> None:
         self._asked_of_policy += 1
-        seed, temperature = self._answer_seed(slot), self._settings.temperature
+        seed, temperature = self._answer_seed(slot), self._sampling.temperature
         self._policy.submit(GenerationRequest(key, prompt, seed, tokens, temperature, choices))
 
     def _on_answer(self, result: GenerationResult) -> None:
@@ -245,7 +240,7 @@ class Collector:
         assert slot.prompt is not None
         choices = slot.observation.admissible_actions or self._runner.actions
         parsed = self._prompter.parse(result.completion, choices)
-        if not parsed.is_valid and choices and self._settings.on_invalid == "random":
+        if not parsed.is_valid and choices and self._on_invalid == "random":
             drawn = draw_action(self._answer_seed(slot), len(choices))
             parsed = replace(parsed, action=choices[drawn], was_randomized=True)
         state_key = self._prompter.state_key(slot.observation, slot.past)

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from forethought.rollouts.fact_columns import FIELDS as FACT_FIELDS
-from forethought.rollouts.fact_columns import fact_columns, facts_of
-from forethought.rollouts.pictures import PictureDecoder, PictureEncoder
+from forethought.rollouts.shard_files import PictureDecoder, PictureEncoder
 from forethought.rollouts.soundness import require_filled
+from forethought.rollouts.thought_facts import FIELDS as FACT_FIELDS
+from forethought.rollouts.thought_facts import fact_columns, facts_of
 from forethought.types import (
     Completion,
     Earned,

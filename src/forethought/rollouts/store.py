@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 
 from forethought.durable import published
 from forethought.errors import StorageError
-from forethought.rollouts.pictures import PictureDecoder, PictureEncoder
 from forethought.rollouts.rows import (
     EARNED_COLUMNS,
     OLDER,
@@ -32,6 +31,8 @@ from forethought.rollouts.rows import (
     to_table,
 )
 from forethought.rollouts.shard_files import (
+    PictureDecoder,
+    PictureEncoder,
     check_seal,
     copies_among,
     is_copy,

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from forethought.durable import require_seal, sealed, write_text
 from forethought.errors import StorageError
-from forethought.runs.run_folder import LOG_SEALS, write_text
-from forethought.seals import require_seal, sealed
+from forethought.runs.run_folder import LOG_SEALS
 
 
 class LogSeal(NamedTuple):

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from forethought.durable import write_text
 from forethought.errors import StorageError
-from forethought.runs.run_folder import write_text
 
 SUFFIX = ".jsonl"
 

@@ -17,19 +17,21 @@ report.html
 """
 
 import os
+import platform
 import shutil
+import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
 from filelock import FileLock, Timeout
 
-from forethought.durable import published
-from forethought.errors import RunFolderError, StorageError
-from forethought.runs.versions import describe_environment
+from forethought.durable import temporary_name, write_text
+from forethought.errors import RunFolderError
 
 LOG_SEALS = "logs.json"
 _LOCK = ".lock"
@@ -67,7 +69,7 @@ class RunFolder:
 
     @property
     def log_seals_path(self) -> Path:
-        """How much of both logs is certain; see `log_seals.py`."""
+        """How much of both logs is certain; see `runs/log_seals.py`."""
         return self.path / LOG_SEALS
 
     @property
@@ -231,7 +233,7 @@ class RunFolder:
         if self.is_run or not self.path.exists():
             return
         files = (*self._files(), self.path / _HOLDER)
-        ours = {path.name for file in files for path in (file, _temporary(file))} | {_LOCK}
+        ours = {path.name for file in files for path in (file, temporary_name(file))} | {_LOCK}
         foreign = sorted(path.name for path in self.path.iterdir() if path.name not in ours)
         if foreign:
             raise RunFolderError(
@@ -252,32 +254,6 @@ class RunFolder:
         return "another process"
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes a small file of a run, whole or not at all: a reader never meets half of it.
-
-    Raises:
-        StorageError: the disk is full or read-only, or its folder is missing.
-    """
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """As `write_text`.
-
-    Raises:
-        StorageError: the disk is full or read-only, or its folder is missing.
-    """
-    try:
-        with published(_temporary(path).open("wb"), path) as file:
-            file.write(content)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be written: {error.strerror}") from error
-
-
-def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name}.tmp")
-
-
 @contextmanager
 def _refusals(path: Path) -> Generator[None]:
     """Turns what a file system can refuse into one line that names the run."""
@@ -285,3 +261,80 @@ def _refusals(path: Path) -> Generator[None]:
         yield
     except OSError as error:
         raise RunFolderError(f"{path}: cannot be used as a run folder: {error.strerror}") from error
+
+
+PACKAGES = (
+    "forethought",
+    "torch",
+    "transformers",
+    "tokenizers",
+    "peft",
+    "accelerate",
+    "safetensors",
+    "gymnasium",
+    "numpy",
+    "pillow",
+    "pyarrow",
+    "pyyaml",
+    "tyro",
+    "tqdm",
+    "tensorboard",
+    "matplotlib",
+    "filelock",
+    "packaging",
+    "uvicorn",
+    "httptools",
+)
+"""Whose versions `environment.txt` names: this package and what it depends on."""
+
+
+def describe_environment(*, torch_threads: int) -> str:
+    """One fact a line; no paths, no names of persons or machines.
+
+    Args:
+        torch_threads: as set by the caller, for this room does not import torch.
+    """
+    lines = [
+        f"python {platform.python_version()}",
+        *(f"{name} {_version(name)}" for name in PACKAGES),
+        f"commit {_commit()}",
+        f"system {platform.system()} {platform.machine()}",
+        f"cpus {os.cpu_count()}",
+        f"torch threads {torch_threads}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _commit() -> str:
+    """The commit of this source, if it lies in a checkout of its own."""
+    # An installed package may lie inside somebody else's checkout, whose commit says nothing.
+    if _git("ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return "unknown"
+    commit = _git("rev-parse", "HEAD")
+    if commit is None:
+        return "unknown"
+    is_clean = _git("diff", "--quiet", "HEAD") is not None
+    return commit if is_clean else f"{commit} with local changes"
+
+
+def _git(*arguments: str) -> str | None:
+    """What git prints about this source folder, or None where it fails or is not there."""
+    try:
+        result = subprocess.run(
+            ["git", *arguments],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return result.stdout.strip()

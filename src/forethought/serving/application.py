@@ -15,8 +15,8 @@ from forethought.chat.protocol import (
     write_events,
     write_models,
 )
+from forethought.errors import visible
 from forethought.serving.admission import Admission, Refusal
-from forethought.visible import visible
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]

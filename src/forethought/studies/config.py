@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forethought.configs.file import Setting, load_record
-from forethought.configs.parts import require
+from forethought.configs.parts import SamplingConfig, require
 from forethought.errors import ConfigError
 from forethought.evaluation.evaluate import EvaluationSettings
 
@@ -92,7 +92,7 @@ class JudgingConfig:
     """Of the answers; 0 takes the most likely token."""
 
     constrain_actions: bool = False
-    """Whether answers can name only actions that are open (`rollout.constrain_actions`)."""
+    """Constrained decoding to admissible actions (`rollout.constrain_actions`)."""
 
     def __post_init__(self) -> None:
         is_name = _FOLDER_NAME.fullmatch(self.name) is not None
@@ -107,7 +107,10 @@ class JudgingConfig:
     def settings(self, episodes: int) -> EvaluationSettings:
         """How so many episodes are answered."""
         return EvaluationSettings(
-            episodes, self.temperature, constrain_actions=self.constrain_actions
+            episodes,
+            sampling=SamplingConfig(
+                temperature=self.temperature, constrain_actions=self.constrain_actions
+            ),
         )
 
     def applied(self, options: Sequence[str]) -> tuple[str, ...]:

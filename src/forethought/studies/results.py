@@ -1,17 +1,195 @@
 """Writes what a study has found so far: a page, its pictures, and the same for programs."""
 
 import json
+from collections.abc import Sequence
+from io import BytesIO
+from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import matplotlib
+import numpy as np
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from forethought.configs.contract import ENVIRONMENT_STEPS
+from forethought.durable import write_text
 from forethought.errors import StorageError
 from forethought.evaluation.results import EvaluationRow
-from forethought.runs.run_folder import write_text
-from forethought.studies.cells import Plan
-from forethought.studies.plots import curves_plot, success_plot
-from forethought.studies.records import Outcome, read_outcome
-from forethought.studies.summary import Pool, Reference, StageSummary, Summary, summarize
-from forethought.studies.table import write_table
+from forethought.reports.charts import Curve, trend
+from forethought.runs.metrics import read_metrics
+from forethought.studies.plan import Cell, Plan, Row
+from forethought.studies.running import Outcome, read_outcome
+from forethought.studies.summary import (
+    Pool,
+    Reference,
+    StageSummary,
+    Summary,
+    summarize,
+    write_table,
+)
+
+_COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+"""Okabe and Ito's, which the color-blind can tell apart too."""
+_LINES = ("-", "--", "-.", ":")
+_GRAY = "#666666"
+_WIDTH_IN = 7.0
+_LEGEND_COLUMNS = 2
+_SUCCESS = "success_rate"
+
+
+class _Look(NamedTuple):
+    color: str
+    line: str
+
+
+def success_plot(summary: Summary) -> str | None:
+    """Success of the last stage: over all episodes with its interval, and of each seed."""
+    shown = [stage for stage in summary.stages if stage.is_last and stage.pool is not None]
+    if not shown:
+        return None
+    with style.context(["default", {"text.parse_math": False}]):
+        figure = Figure(figsize=(_WIDTH_IN, 1.0 + 0.42 * len(shown)), layout="constrained")
+        axes = figure.subplots()
+        _plain_style(axes)
+        for position, stage in enumerate(shown):
+            _plot_stage(axes, position, stage, _look_of(stage.row, summary).color)
+        for reference in summary.references if len(summary.references) == 1 else ():
+            _plot_level(axes, reference.random.success_rate, "random")
+            _plot_level(axes, reference.ceiling.success_rate, "ceiling")
+        axes.set_yticks(range(len(shown)), [stage.row for stage in shown])
+        axes.set_ylim(len(shown) - 0.4, -0.6)
+        axes.set_xlim(-0.02, 1.02)
+        axes.xaxis.set_major_formatter(PercentFormatter(1.0))
+        axes.set_xlabel("success on held-out episodes, 95 %")
+        return _svg(figure, f"{summary.plan.name}-success")
+
+
+def curves_plot(summary: Summary) -> str | None:
+    """Success in training over environment steps: each seed thin, their mean thick."""
+    curves_of = {row.name: _curves(row) for row in summary.plan.rows}
+    if not any(curves_of.values()):
+        return None
+    lines = -(-sum(map(bool, curves_of.values())) // _LEGEND_COLUMNS)
+    with style.context(["default", {"text.parse_math": False}]):
+        figure = Figure(figsize=(_WIDTH_IN, 3.8 + 0.2 * lines), layout="constrained")
+        axes = figure.subplots()
+        _plain_style(axes)
+        for name, curves in curves_of.items():
+            if curves:
+                _plot_row(axes, name, curves, _look_of(name, summary))
+        axes.set_ylim(-0.02, 1.02)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+        axes.set_xlabel("environment steps")
+        axes.set_ylabel("success in training")
+        # Below the axes: over them it would hide the curves.
+        figure.legend(frameon=False, fontsize=9, loc="outside lower center", ncols=_LEGEND_COLUMNS)
+        return _svg(figure, f"{summary.plan.name}-curves")
+
+
+def _curves(row: Row) -> list[Curve]:
+    """One for each seed that has begun to learn from rewards."""
+    return [curve for chain in row.chains if (curve := learning_curve(chain)) is not None]
+
+
+def learning_curve(chain: Sequence[Cell]) -> Curve | None:
+    """Success over the environment steps of a chain's stages, one behind the other."""
+    xs: list[float] = []
+    ys: list[float] = []
+    before = 0.0
+    for cell in chain:
+        length, path = cell.config.length, cell.folder.metrics_path
+        if length.unit != ENVIRONMENT_STEPS or not path.is_file():
+            continue
+        metrics = read_metrics(path)
+        if _SUCCESS in metrics.names:
+            series = metrics.column(_SUCCESS)
+            steps_T = metrics.environment_steps(series.steps, per_step=length.per_line)
+            xs += (before + steps_T).tolist()
+            ys += series.values.tolist()
+        assert cell.steps is not None
+        before = max([before + cell.steps, *xs[-1:]])  # DPO's rounds end some steps late
+    return Curve(np.array(xs), trend(np.array(ys))) if xs else None
+
+
+def mean_curve(curves: Sequence[Curve]) -> Curve:
+    """The mean of some curves where all of them have begun and none has ended.
+
+    It has a point wherever one of them has; the others are there what the line between their
+    neighboring points is. Seeds that play whole episodes never meet at the same step.
+    """
+    first, last = max(curve.x[0] for curve in curves), min(curve.x[-1] for curve in curves)
+    every = np.unique(np.concatenate([curve.x for curve in curves]))
+    x = every[(every >= first) & (every <= last)]
+    return Curve(x, np.mean([np.interp(x, curve.x, curve.y) for curve in curves], axis=0))
+
+
+def _plot_stage(axes: Axes, position: int, stage: StageSummary, color: str) -> None:
+    assert stage.pool is not None
+    low, high = stage.pool.success_interval
+    rate = stage.pool.success_rate
+    axes.errorbar(
+        [rate],
+        [position],
+        xerr=[[max(0.0, rate - low)], [max(0.0, high - rate)]],
+        fmt="o",
+        color=color,
+        capsize=4,
+        linewidth=1.8,
+    )
+    rates = [o.evaluation.policy.success_rate for o in stage.outcomes if o.evaluation is not None]
+    seeds = [rate for rate in rates if rate is not None]
+    below = [position + 0.22] * len(seeds)
+    axes.plot(seeds, below, "|", color=color, markersize=8, alpha=0.8)
+
+
+def _plot_level(axes: Axes, rate: float | None, label: str) -> None:
+    if rate is not None:
+        axes.axvline(rate, color=_GRAY, linewidth=1, linestyle=":", zorder=0)
+        axes.annotate(
+            label,
+            (rate, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 2),
+            textcoords="offset points",
+            ha="center",
+            color=_GRAY,
+            fontsize=8,
+        )
+
+
+def _plot_row(axes: Axes, name: str, curves: Sequence[Curve], look: _Look) -> None:
+    for curve in curves:
+        axes.plot(curve.x, curve.y, color=look.color, linewidth=0.8, alpha=0.45)
+    mean = mean_curve(curves)
+    axes.plot(mean.x, mean.y, color=look.color, linestyle=look.line, linewidth=2.0, label=name)
+
+
+def _look_of(row: str, summary: Summary) -> _Look:
+    """A row looks the same in both pictures, whatever else is shown."""
+    names = [row.name for row in summary.plan.rows]
+    looks = dict(zip(names, map(_Look, cycle(_COLORS), cycle(_LINES)), strict=False))
+    return looks[row]
+
+
+def _plain_style(axes: Axes) -> None:
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.grid(color=_GRAY, linewidth=0.4, alpha=0.3)
+    axes.set_axisbelow(True)
+
+
+def _svg(figure: Figure, name: str) -> str:
+    """The same figure and name always give the same text."""
+    FigureCanvasSVG(figure)
+    file = BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+        figure.savefig(file, format="svg", facecolor="white", metadata={"Date": None})
+    return file.getvalue().decode("utf-8")
+
 
 SCHEMA_VERSION = 1
 TABLE, DATA, SUCCESS, CURVES = "table.md", "results.json", "success.svg", "curves.svg"

@@ -20,10 +20,10 @@ from forethought.models.lora import add_lora
 from forethought.models.projection import LARGEST
 from forethought.models.tiny import IMAGE_SIZE, SIZES, make_tiny
 from forethought.offline.dataset import require_learnable, stored, stored_earned, unlike
-from forethought.rollouts.pictures import PictureEncoder
 from forethought.rollouts.scripted import play, random_answer
+from forethought.rollouts.shard_files import PictureEncoder
 from forethought.rollouts.task import Task, open_task
-from forethought.runs.sources import model_source
+from forethought.runs.checkpoints import model_source
 from forethought.training.phases import Stage
 from forethought.training.start import texts_of
 from forethought.types import Step, Trajectory

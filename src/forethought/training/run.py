@@ -18,7 +18,9 @@ from tqdm import tqdm
 from forethought.configs.contract import AnyConfig
 from forethought.configs.file import dump_config
 from forethought.configs.parts import ComputeConfig, OptimizerConfig
+from forethought.durable import write_text
 from forethought.errors import ConfigError
+from forethought.libraries import choose_threads
 from forethought.rollouts.slot import Cursor
 from forethought.rollouts.store import write_shard
 from forethought.runs.checkpoints import (
@@ -30,8 +32,7 @@ from forethought.runs.checkpoints import (
 from forethought.runs.metrics import MetricsLog, MetricsPosition
 from forethought.runs.pairs import SUFFIX as PAIRS_SUFFIX
 from forethought.runs.pairs import PairPlace, write_pairs
-from forethought.runs.run_folder import RunFolder, write_text
-from forethought.threads import choose_threads
+from forethought.runs.run_folder import RunFolder
 from forethought.training.optim import Updater
 from forethought.training.precision import autocast
 from forethought.training.reference import Reference

@@ -28,7 +28,7 @@ from forethought.rollouts.scripted import Answer, expert_answer, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.task import Task, open_task
-from forethought.runs.sources import MODEL_DIR, model_source
+from forethought.runs.checkpoints import MODEL_DIR, model_source
 from forethought.training.run import Run
 from forethought.types import Trajectory
 

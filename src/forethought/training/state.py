@@ -14,9 +14,9 @@ from torch.optim import Optimizer
 from forethought.errors import CheckpointError
 from forethought.rollouts.slot import Cursor
 from forethought.rollouts.store import count_steps
+from forethought.runs.checkpoints import MODEL_DIR
 from forethought.runs.metrics import MetricsPosition
 from forethought.runs.run_folder import RunFolder
-from forethought.runs.sources import MODEL_DIR
 from forethought.training.optim import Updater
 from forethought.training.reference import ANCHOR_FILE, Reference
 from forethought.training.trainable import Trainable

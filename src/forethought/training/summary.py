@@ -10,7 +10,7 @@ import numpy as np
 from tqdm import tqdm
 
 from forethought.rollouts.collector import Collected
-from forethought.rollouts.thought_counts import ThoughtCounts, count_thoughts
+from forethought.rollouts.thought_facts import ThoughtCounts, count_thoughts
 from forethought.training.run import Run
 from forethought.types import Metric, Step
 

@@ -15,6 +15,7 @@ from forethought.configs.parts import (
     LoraConfig,
     OptimizerConfig,
     RolloutConfig,
+    SamplingConfig,
 )
 from forethought.evaluation.evaluate import EvaluationSettings, play_policy
 from forethought.generation.contract import Policy
@@ -42,7 +43,9 @@ def ppo(checkpoint: Checkpoint, output: Path, *, iterations: int = 1, **changes:
         checkpoint_every=1,
         environment=world_of(checkpoint),
         rollout=RolloutConfig(
-            num_envs=4, steps_per_iteration=8, temperature=1.0, max_new_tokens=12
+            num_envs=4,
+            steps_per_iteration=8,
+            sampling=SamplingConfig(temperature=1.0, max_new_tokens=12),
         ),
         optimizer=OPTIMIZER,
         compute=ComputeConfig(**compute),
@@ -82,6 +85,8 @@ def train_and_take_up(
 
 
 def assert_acts(policy: Policy, world: Task) -> None:
-    settings = EvaluationSettings(episodes=2, max_new_tokens=4, num_envs=2, temperature=1.0)
+    settings = EvaluationSettings(
+        episodes=2, sampling=SamplingConfig(max_new_tokens=4, temperature=1.0), num_envs=2
+    )
     played = play_policy(policy, world, settings)
     assert all(episode.failure is None for episode in played)

@@ -13,11 +13,12 @@ from forethought.configs.parts import (
     EnvironmentConfig,
     OptimizerConfig,
     RolloutConfig,
+    SamplingConfig,
 )
 from forethought.generation.huggingface import load_policy
 from forethought.models.loading import load_outline, load_pretrained
 from forethought.models.smollm2 import NAME, converted_folder
-from forethought.runs.sources import model_source
+from forethought.runs.checkpoints import model_source
 from forethought.types import Message
 from tests.contract.architectures.conftest import ReadCheckpoint
 from tests.contract.architectures.helpers import answer
@@ -26,7 +27,10 @@ from tests.contract.architectures.runs import lora_of, metrics_of, world_of
 pytestmark = pytest.mark.slow
 
 ROLLOUT = RolloutConfig(
-    num_envs=32, steps_per_iteration=32, temperature=1.0, max_new_tokens=32, on_invalid="penalize"
+    num_envs=32,
+    steps_per_iteration=32,
+    sampling=SamplingConfig(temperature=1.0, max_new_tokens=32),
+    on_invalid="penalize",
 )
 
 

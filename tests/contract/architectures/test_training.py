@@ -12,7 +12,7 @@ from forethought.algorithms.sft.train import train_sft
 from forethought.configs.parts import ComputeConfig, LoraConfig
 from forethought.models.loading import load_pretrained
 from forethought.rollouts.store import read_shards
-from forethought.runs.sources import model_source
+from forethought.runs.checkpoints import model_source
 from tests.contract.architectures.builders import Checkpoint
 from tests.contract.architectures.conftest import ReadCheckpoint
 from tests.contract.architectures.runs import OPTIMIZER, lora_of, metrics_of, ppo, world_of

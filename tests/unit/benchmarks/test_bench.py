@@ -22,7 +22,7 @@ from benchmarks.speed.store import measure_store
 from benchmarks.speed.threads import measure_threads, ways
 from forethought.cli.main import main
 from forethought.environments.chess.engine import PACKAGE, find_stockfish
-from forethought.threads import usable_cores
+from forethought.libraries import usable_cores
 from tests.skips import needs
 
 

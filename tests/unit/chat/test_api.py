@@ -12,7 +12,7 @@ from forethought.chat.http import Endpoint
 from forethought.chat.policy import ApiPolicy
 from forethought.chat.protocol import ChatRequest
 from forethought.chat.sender import Sender, Usage
-from forethought.configs.api import ApiConfig
+from forethought.configs.acting import ApiConfig
 from forethought.errors import PolicyError
 from forethought.generation.contract import GenerationRequest
 from forethought.types import FinishReason, Message, Prompt

@@ -3,7 +3,7 @@
 import pytest
 
 from forethought.chat.http import Endpoint, endpoint_from
-from forethought.configs.api import ApiConfig
+from forethought.configs.acting import ApiConfig
 from forethought.errors import ConfigError, PolicyError
 
 KEY = "sk-secret"

@@ -9,7 +9,7 @@ from forethought.algorithms.registry import load
 from forethought.cli.commands import Command, all_commands
 from forethought.cli.flags import MOST_SHOWN, SHORT_NAMES, USUAL, Flag, flags_of
 from forethought.cli.settings import settings_type
-from forethought.cli.wrapping import row, wrapped
+from forethought.cli.terminal import row, wrapped
 from tests.unit.cli.terminal import Type
 
 SHOWN = re.compile(r"^│ (?:-\w [^ ,]+, )?(--[\w.-]*\w|\[[A-Z]+ \.\.\.\]|[A-Z]\S*)", re.MULTILINE)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from forethought.cli.hints import world_flags
+from forethought.cli.next_command import world_flags
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.serving.engine import Engine
 from tests.unit.cli.terminal import Outcome, Type

@@ -15,7 +15,7 @@ from forethought.cli import quickstart
 from forethought.cli.interrupts import Interrupt
 from forethought.cli.quickstart import Quickstart, ppo_config, sft_config
 from forethought.configs.file import load_config
-from forethought.configs.parts import RolloutConfig
+from forethought.configs.parts import RolloutConfig, SamplingConfig
 from tests.unit.cli.terminal import Type
 
 CONFIGS = Path(__file__).parents[3] / "configs"
@@ -29,7 +29,9 @@ def small_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def small_ppo(settings: Quickstart) -> PPOConfig:
         rollout = RolloutConfig(
-            num_envs=4, steps_per_iteration=8, temperature=1.0, max_new_tokens=8
+            num_envs=4,
+            steps_per_iteration=8,
+            sampling=SamplingConfig(temperature=1.0, max_new_tokens=8),
         )
         return replace(
             ppo_config(settings), rollout=rollout, total_steps=16, batch_size=8, checkpoint_every=1

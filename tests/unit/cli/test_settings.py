@@ -11,9 +11,9 @@ import tyro
 from forethought.algorithms.registry import load
 from forethought.cli import settings
 from forethought.cli.commands import Command, all_commands
-from forethought.cli.flags import Flag, Switch, flags_of, value_of
+from forethought.cli.flags import Flag, Operand, Switch, flags_of, value_of
 from forethought.cli.settings import read_settings, settings_type
-from forethought.configs.parts import RolloutConfig
+from forethought.configs.parts import Inline, RolloutConfig
 from forethought.errors import ConfigError
 from tests.unit.cli.terminal import Type
 
@@ -36,12 +36,12 @@ class Ragged:
 
 @dataclass(frozen=True)
 class Outer:
-    run: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="RUN")]
+    run: Annotated[str, Operand("RUN")]
     parts: tuple[Literal["left", "right"], ...] = ()
     threads: int | None = None
     dry_run: Switch = False
     inner: Inner = field(default_factory=Inner)
-    rollout: Annotated[RolloutConfig, tyro.conf.arg(name="")] = field(default_factory=RolloutConfig)
+    rollout: Annotated[RolloutConfig, Inline()] = field(default_factory=RolloutConfig)
 
 
 def complaint(words: str) -> str:

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from forethought.cli import examinations
+from forethought.cli import doctor
 from forethought.configs.parts import ComputeConfig
-from forethought.libraries import load_quietly
-from forethought.threads import choose_threads
+from forethought.libraries import choose_threads, load_quietly
 from forethought.training.run import start_processes
 
 
@@ -59,9 +58,9 @@ def test_pytorch_gets_them(
 
 def test_doctor_says_how_many_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    (finding,) = (f for f in examinations.examine_devices() if f.name == "threads")
+    (finding,) = (f for f in doctor.check_devices() if f.name == "threads")
     assert finding.message == "7 of PyTorch: OMP_NUM_THREADS says so"
     monkeypatch.delenv("OMP_NUM_THREADS")
-    monkeypatch.setattr(examinations, "usable_cores", lambda: 2)
-    (finding,) = (f for f in examinations.examine_devices() if f.name == "threads")
+    monkeypatch.setattr(doctor, "usable_cores", lambda: 2)
+    (finding,) = (f for f in doctor.check_devices() if f.name == "threads")
     assert "of PyTorch: " in finding.message

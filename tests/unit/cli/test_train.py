@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from forethought.configs.file import load_any_config
+from forethought.runs.checkpoints import model_source
 from forethought.runs.run_folder import RunFolder
-from forethought.runs.sources import model_source
 from tests.unit.cli.terminal import PPO, SFT, VALUES, Type
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from forethought.data.description import describe, to_json
-from forethought.data.distribution import Distribution, Numbers
+from forethought.data.description import Distribution, Numbers, describe, to_json
 from forethought.errors import StorageError
 from forethought.rollouts.store import read_shards, stream_shard, write_shard
 from forethought.targets.reward_map import RewardMap, write_reward_map

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import pytest
 
-from forethought.configs.parts import EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig, SamplingConfig
 from forethought.environments.bandit import Bandit
 from forethought.errors import ConfigError
 from forethought.evaluation.evaluate import EvaluationSettings, play_policy
@@ -51,7 +51,7 @@ def five_bandits() -> Task:
 def test_no_more_episodes_than_there_are_different_ones(temperature: float) -> None:
     """By sampling, too: the expert would play the same again, and the game's luck counts twice."""
     world = five_bandits()
-    settings = EvaluationSettings(5, temperature)
+    settings = EvaluationSettings(5, sampling=SamplingConfig(temperature=temperature))
     assert len(play_policy(Constant(), world, settings)) == 5
     with pytest.raises(ConfigError) as refused:
         play_policy(Constant(), world, replace(settings, episodes=6))

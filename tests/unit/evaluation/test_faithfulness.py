@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
+from forethought.durable import sealed
 from forethought.errors import ConfigError, StorageError
 from forethought.evaluation.faithfulness import (
     Faithfulness,
@@ -20,10 +21,9 @@ from forethought.evaluation.faithfulness import (
     measure_faithfulness,
     opening_of,
 )
-from forethought.evaluation.faithfulness_file import faithfulness_from_json, faithfulness_to_json
+from forethought.evaluation.results import faithfulness_from_json, faithfulness_to_json
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.task import Task, open_task
-from forethought.seals import sealed
 from forethought.types import Trajectory
 
 OPTIONS = ("max_position=9",)

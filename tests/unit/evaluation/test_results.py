@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from forethought.durable import sealed
 from forethought.errors import StorageError
 from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange, summarize
-from forethought.evaluation.statistics import Interval, Rate, wilson_interval
-from forethought.evaluation.thought_rates import ThoughtRates
-from forethought.seals import sealed
+from forethought.evaluation.statistics import Interval, Rate, ThoughtRates, wilson_interval
 from forethought.types import (
     Completion,
     EnvironmentFailure,

@@ -8,7 +8,7 @@ import pytest
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.cards.number_line import NumberLine
 from forethought.environments.contract import Environment
-from forethought.evaluation.scripted_rows import ScriptedRows
+from forethought.evaluation.evaluate import ScriptedRows
 from forethought.rollouts import task as worlds
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.task import Task, open_task

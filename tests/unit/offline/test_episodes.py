@@ -25,8 +25,8 @@ from forethought.offline.episodes import (
     transitions,
 )
 from forethought.offline.rows import pack, to_example, to_rows
-from forethought.rollouts.pictures import PictureEncoder
 from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.shard_files import PictureEncoder
 from forethought.rollouts.task import Task, open_task
 from forethought.targets.reward_map import RewardMap, StepMaps
 from forethought.types import EnvironmentFailure, Message, Prompt, Trajectory

@@ -8,7 +8,7 @@ from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.batching import Example, build_batch
 from forethought.models.tiny import make_tiny
 from forethought.offline.rows import pack
-from forethought.rollouts.pictures import PictureDecoder, PictureEncoder
+from forethought.rollouts.shard_files import PictureDecoder, PictureEncoder
 from forethought.types import Image, Message
 from tests.unit.algorithms.conftest import SMALL
 

@@ -13,8 +13,8 @@ from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.generation.huggingface import HuggingFacePolicy, load_policy
 from forethought.models.batching import Example
 from forethought.offline.rows import Row, lay_out_rows, mark_replies, pack, to_rows
-from forethought.rollouts.pictures import PictureEncoder
 from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.shard_files import PictureEncoder
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import open_task
 from forethought.runs.metrics import read_metrics

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from forethought.agents.sources import reasoning_and_acting
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import ExpertAction
 from forethought.prompts.history import past_step, with_history
@@ -16,7 +17,6 @@ from forethought.prompts.react import (
     write_thought_and_action,
 )
 from forethought.prompts.responses import parse_response
-from forethought.rollouts.examples import reasoning_and_acting
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.task import Task, open_task
 from forethought.types import Completion, FinishReason, Message, Observation

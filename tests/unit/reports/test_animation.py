@@ -13,7 +13,7 @@ from forethought.cli.main import main
 from forethought.errors import ConfigError
 from forethought.reports import animation, write_gif
 from forethought.reports.animation import END_MS, STEP_MS, WIDTH, animate
-from forethought.reports.selection import Selected
+from forethought.reports.replay import Selected
 from forethought.types import Image, Trajectory
 from tests.unit.reports.builders import (
     HOSTILE,

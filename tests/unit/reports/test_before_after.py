@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from forethought.reports.before_after import before_after_section, choose_pairs
 from forethought.reports.inputs import read_run
-from forethought.reports.page import render
+from forethought.reports.page import before_after_section, choose_pairs, render
 from forethought.reports.replay import shown_thoughts
 from forethought.reports.replay_html import claims_list
 from forethought.types import Claim, ThoughtFacts, Trajectory

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from forethought.reports.charts import Curve, Level, Scale, draw
-from forethought.reports.svg import Ink, to_inline_svg
+from forethought.reports.markup import Ink, to_inline_svg
 from tests.unit.reports.builders import HOSTILE
 
 LINE = Curve(np.arange(20.0), np.linspace(0.1, 0.9, 20), "line")

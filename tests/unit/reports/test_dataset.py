@@ -11,8 +11,8 @@ import pytest
 
 from forethought.data.description import describe
 from forethought.reports.dataset import render_dataset, write_dataset_page
-from forethought.reports.formatting import short
 from forethought.reports.histograms import bars, draw_histogram
+from forethought.reports.markup import short
 from forethought.rollouts.store import read_shards, write_shard
 from forethought.targets.reward_map import RewardMap, write_reward_map
 from tests.unit.data.builders import make_trajectory

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from forethought.evaluation.statistics import Interval
-from forethought.reports.formatting import (
+from forethought.reports.markup import (
     count,
     counted,
     decimal,

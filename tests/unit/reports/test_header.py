@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from forethought.algorithms.dpo.config import DPOConfig
-from forethought.cli.evaluation import Evaluate
+from forethought.cli.evaluate import Evaluate
 from forethought.cli.settings import read_settings
 from forethought.configs.contract import AnyConfig
 from forethought.configs.parts import RolloutConfig
-from forethought.reports.header import header_section, page_title, setup_section
 from forethought.reports.inputs import read_run
+from forethought.reports.page import header_section, page_title, setup_section
 from tests.unit.reports.builders import PPO, SFT, Page, evaluation, make_run
 
 DPO = DPOConfig(total_steps=40, rollout=RolloutConfig(num_envs=8, steps_per_iteration=8))
@@ -126,7 +126,7 @@ def test_they_are_commands_that_the_command_line_takes(tmp_path: Path) -> None:
     _, evaluate, _ = commands(run)
     got = read_settings(Evaluate, evaluate[2:], program="forethought evaluate", description="")
     assert got.run == "runs/sft-again"
-    assert (got.evaluation.episodes, got.evaluation.temperature) == (40, 0.2)
+    assert (got.evaluation.episodes, got.evaluation.sampling.temperature) == (40, 0.2)
 
 
 def test_a_run_that_was_not_judged_is_judged_as_runs_are(tmp_path: Path) -> None:

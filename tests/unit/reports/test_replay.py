@@ -10,12 +10,11 @@ import numpy as np
 import PIL.Image
 import pytest
 
-from forethought.reports.images import ImageTable
-from forethought.reports.replay import Replay, make_replay
+from forethought.errors import visible
+from forethought.reports.markup import ImageTable
+from forethought.reports.replay import Replay, make_replay, select_episodes
 from forethought.reports.replay_html import static_replay
-from forethought.reports.selection import select_episodes
 from forethought.types import FinishReason, Image, Message, Metric, Prompt, Trajectory
-from forethought.visible import visible
 from tests.unit.reports.builders import (
     HOSTILE,
     Page,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from forethought.reports.selection import MOST_EPISODES, select_episodes
+from forethought.reports.replay import MOST_EPISODES, select_episodes
 from tests.unit.reports.builders import crashed, episode, lost, never_begun, step, unfinished, won
 
 

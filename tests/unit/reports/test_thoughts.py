@@ -5,13 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from forethought.evaluation.faithfulness import Faithfulness, FaithfulnessRow
-from forethought.evaluation.faithfulness_file import faithfulness_to_json
-from forethought.evaluation.statistics import Rate
-from forethought.evaluation.thought_rates import ThoughtRates
-from forethought.reports.faithfulness import faithfulness_plot, faithfulness_section
+from forethought.evaluation.results import faithfulness_to_json
+from forethought.evaluation.statistics import Rate, ThoughtRates
 from forethought.reports.inputs import read_run
 from forethought.reports.page import render
-from forethought.reports.results import table_section
+from forethought.reports.results import faithfulness_plot, faithfulness_section, table_section
 from forethought.runs.run_folder import RunFolder
 from tests.unit.reports.builders import HOSTILE, Page, evaluation, make_run
 

@@ -11,7 +11,7 @@ from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import ExpertAction
 from forethought.errors import ConfigError
 from forethought.prompts.prompters import PlainPrompter
-from forethought.rollouts.action_noise import SlippingExpert
+from forethought.rollouts.dart_dagger import SlippingExpert
 from forethought.rollouts.scripted import play
 from forethought.rollouts.task import open_task
 from tests.unit.algorithms.stairs import Stairs

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from forethought.configs.parts import EnvironmentConfig, PromptConfig, ResponseForm
+from forethought.configs.parts import EnvironmentConfig, PromptConfig, ResponseForm, SamplingConfig
 from forethought.generation.contract import GenerationResult
-from forethought.rollouts.collector import AnswerSettings, Collector, OnInvalid
-from forethought.rollouts.dagger import corrected
+from forethought.rollouts.collector import Collector, OnInvalid
+from forethought.rollouts.dart_dagger import corrected
 from forethought.rollouts.scripted import play
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import Task, open_task
@@ -44,7 +44,8 @@ def collected(form: ResponseForm, on_invalid: OnInvalid) -> Iterator[Step]:
         runner=world.runner(2, 0),
         policy=Drifting({}),
         prompter=world.prompter,
-        settings=AnswerSettings(8, 1.0, on_invalid),
+        sampling=SamplingConfig(max_new_tokens=8, temperature=1.0),
+        on_invalid=on_invalid,
         split=Split.TRAINING,
         run_seed=0,
     )

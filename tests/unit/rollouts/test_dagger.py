@@ -12,7 +12,7 @@ from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError
 from forethought.prompts.prompters import PlainPrompter
 from forethought.prompts.responses import write_response
-from forethought.rollouts.dagger import corrected
+from forethought.rollouts.dart_dagger import corrected
 from forethought.rollouts.scripted import expert_answer, play, random_answer
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import open_task

@@ -2,10 +2,11 @@
 
 import pytest
 
+from forethought.configs.parts import SamplingConfig
 from forethought.environments.vector import InProcessRunner
 from forethought.generation.contract import GenerationRequest
 from forethought.prompts.prompters import PlainPrompter
-from forethought.rollouts.collector import AnswerSettings, Collector
+from forethought.rollouts.collector import Collector
 from forethought.rollouts.seeding import Split
 from tests.unit.environments.troublesome_world import TroublesomeWorld
 from tests.unit.rollouts.dice import Dice
@@ -46,7 +47,7 @@ def held_in(world: type[TroublesomeWorld], *, holds: bool = True) -> dict[int, s
             runner=InProcessRunner(world, 1),
             policy=policy,
             prompter=PlainPrompter(world.actions, "action_only"),
-            settings=AnswerSettings(8, 1.0, "penalize", constrain_actions=holds),
+            sampling=SamplingConfig(max_new_tokens=8, temperature=1.0, constrain_actions=holds),
             split=Split.TRAINING,
             run_seed=0,
         )

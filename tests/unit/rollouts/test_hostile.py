@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from forethought.configs.parts import EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig, SamplingConfig
 from forethought.environments.vector import InProcessRunner
 from forethought.errors import EnvironmentUnusableError
 from forethought.prompts.prompters import PlainPrompter
-from forethought.rollouts.collector import AnswerSettings, Collector
+from forethought.rollouts.collector import Collector
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import open_task
@@ -57,7 +57,7 @@ def test_a_policy_loses_the_episode_alone(trouble: str, failure: EnvironmentFail
             runner=runner,
             policy=Dice({"end": 0.3, "add": 0.6, trouble: 0.1}),
             prompter=PROMPTER,
-            settings=AnswerSettings(8, 1.0, "penalize"),
+            sampling=SamplingConfig(max_new_tokens=8, temperature=1.0),
             split=Split.TRAINING,
             run_seed=0,
         )
@@ -78,7 +78,7 @@ def test_where_every_episode_is_lost_the_last_one_is_named() -> None:
             runner=runner,
             policy=Dice({"nan": 1.0}),
             prompter=PROMPTER,
-            settings=AnswerSettings(8, 1.0, "penalize"),
+            sampling=SamplingConfig(max_new_tokens=8, temperature=1.0),
             split=Split.TRAINING,
             run_seed=0,
         )

@@ -2,9 +2,10 @@
 
 import pytest
 
+from forethought.configs.parts import SamplingConfig
 from forethought.environments.vector import InProcessRunner
 from forethought.prompts.prompters import PlainPrompter
-from forethought.rollouts.collector import AnswerSettings, Collected, Collector
+from forethought.rollouts.collector import Collected, Collector
 from forethought.rollouts.seeding import Split, episode_seed
 from tests.unit.environments.troublesome_world import TroublesomeWorld
 from tests.unit.rollouts.dice import Dice
@@ -22,7 +23,7 @@ def collector(
         runner=InProcessRunner(TroublesomeWorld, slots),
         policy=Dice({"end": 1 / 3, other: 2 / 3}),
         prompter=prompter,
-        settings=AnswerSettings(8, 1.0, "penalize"),
+        sampling=SamplingConfig(max_new_tokens=8, temperature=1.0),
         split=Split.TRAINING,
         run_seed=RUN_SEED,
         group_size=group_size,

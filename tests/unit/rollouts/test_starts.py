@@ -3,11 +3,11 @@
 import dataclasses
 from typing import ClassVar
 
-from forethought.configs.parts import EnvironmentConfig, PromptConfig
+from forethought.configs.parts import EnvironmentConfig, PromptConfig, SamplingConfig
 from forethought.environments.vector import InProcessRunner
 from forethought.prompts.history import HistoryPrompter
 from forethought.prompts.prompters import PlainPrompter
-from forethought.rollouts.collector import AnswerSettings, Collector
+from forethought.rollouts.collector import Collector
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.slot import Start
@@ -39,7 +39,7 @@ def collector(
         runner=InProcessRunner(world, slots),
         policy=Dice({"end": 1 / 3, other: 2 / 3}),
         prompter=TOLD,
-        settings=AnswerSettings(8, 1.0, "penalize"),
+        sampling=SamplingConfig(max_new_tokens=8, temperature=1.0),
         split=Split.TRAINING,
         run_seed=0,
     )

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forethought.rollouts.pictures import PictureEncoder
+from forethought.rollouts.shard_files import PictureEncoder
 from forethought.rollouts.store import (
     read_earned,
     read_shard,

@@ -6,16 +6,17 @@ from functools import partial
 
 import pytest
 
+from forethought.configs.parts import SamplingConfig
 from forethought.environments import make_environment
 from forethought.environments.slots import Act, Replay, Reply, Reset, SlotHost
 from forethought.environments.vector import InProcessRunner, Runner, SubprocessRunner
 from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.prompts.prompters import make_prompter
-from forethought.rollouts.collector import AnswerSettings, Collector
-from forethought.rollouts.dagger import corrected
+from forethought.rollouts.collector import Collector
+from forethought.rollouts.dart_dagger import corrected
 from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split
-from forethought.rollouts.thought_counts import Count, ThoughtCounts, count_thoughts
+from forethought.rollouts.thought_facts import Count, ThoughtCounts, count_thoughts
 from forethought.types import (
     Claim,
     Completion,
@@ -142,7 +143,7 @@ def collected(text: str, *, response_format: str = "thoughts", workers: int = 0)
             runner=runner,
             policy=Says(text),
             prompter=prompter,
-            settings=AnswerSettings(48, 0.0, "penalize"),
+            sampling=SamplingConfig(max_new_tokens=48, temperature=0.0),
             split=Split.TRAINING,
             run_seed=0,
         ).collect_steps(4)

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from forethought.durable import write_text
 from forethought.errors import StorageError
 from forethought.runs.metrics import MetricsLog, MetricsPosition, read_metrics
-from forethought.runs.run_folder import RunFolder, write_text
+from forethought.runs.run_folder import RunFolder
 from forethought.types import Metric
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from forethought.durable import write_text
 from forethought.errors import RunFolderError, StorageError
-from forethought.runs.run_folder import RunFolder, write_text
-from forethought.runs.versions import PACKAGES
+from forethought.runs.run_folder import PACKAGES, RunFolder
 
 
 def start_run(path: Path) -> RunFolder:

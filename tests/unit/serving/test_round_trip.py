@@ -6,7 +6,7 @@ import torch
 
 from forethought.chat.http import Endpoint
 from forethought.chat.policy import ApiPolicy
-from forethought.configs.api import ApiConfig
+from forethought.configs.acting import ApiConfig
 from forethought.generation.contract import GenerationRequest, Policy
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.tiny import TinySize, make_tiny

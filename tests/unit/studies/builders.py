@@ -11,8 +11,8 @@ from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.evaluation.results import Evaluation, EvaluationRow, SeedRange
 from forethought.evaluation.statistics import wilson_interval
 from forethought.runs.run_folder import RunFolder
-from forethought.studies.cells import Plan, plan_study
 from forethought.studies.config import load_study
+from forethought.studies.plan import Plan, plan_study
 from forethought.studies.running import Work
 
 SFT = "algorithm: sft\nexpert_steps: 320\nenvironment: {id: Bandit}\n"
@@ -100,7 +100,7 @@ class Workshop:
 
     def judge(self, config: AnyConfig, settings: EvaluationSettings) -> Evaluation:
         options = config.environment.options
-        temperature, held = settings.temperature, settings.constrain_actions
+        temperature, held = settings.sampling.temperature, settings.sampling.constrain_actions
         differs = [f"at {temperature:g}"] * (temperature > 0) + ["held"] * held
         self.judged.append(" ".join((_called(config), *options, *differs)))
         found = evaluation(self.successes(config), settings.episodes)

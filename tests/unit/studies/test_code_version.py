@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from forethought.studies.code_version import PACKAGE, SOURCES, code_version, sources
+from forethought.studies.plan import PACKAGE, SOURCES, code_version, sources
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_all_sources_are_there() -> None:
 
 
 STORING = {
-    *("durable.py", "seals.py", "cache.py"),
+    *("durable.py", "durable.py", "cache.py"),
     *("runs/metrics.py", "runs/pairs.py", "runs/run_folder.py"),
 }
 """What puts numbers on the disk and reads them back equal, or fails."""
@@ -34,7 +34,7 @@ STORING = {
 def test_nothing_that_counts_is_made_by_what_does_not() -> None:
     counted = {path.relative_to(PACKAGE).as_posix() for path in sources()}
     used = {name for path in sources() for name in imported_by(path)}
-    assert used - counted - STORING == {"errors.py", "visible.py"}
+    assert used - counted - STORING == {"errors.py"}
 
 
 def imported_by(path: Path) -> Iterator[str]:
@@ -125,5 +125,5 @@ def test_what_only_shows_or_explains_does_not(package: Path, change: Rewording) 
 
 def test_another_command_and_a_report_that_is_gone_do_not(package: Path) -> None:
     (package / "cli/main.py").write_text("x = 1", encoding="utf-8")
-    (package / "reports/svg.py").unlink()
+    (package / "reports/markup.py").unlink()
     assert code_version(package) == code_version()

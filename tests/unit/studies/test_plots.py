@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from forethought.reports.charts import Curve
-from forethought.studies.plots import learning_curve, mean_curve
+from forethought.studies.results import learning_curve, mean_curve
 from tests.unit.studies.builders import make_plan
 
 

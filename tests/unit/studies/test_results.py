@@ -11,10 +11,9 @@ from forethought.configs.contract import AnyConfig
 from forethought.errors import DivergenceError
 from forethought.evaluation.results import EvaluationRow
 from forethought.evaluation.statistics import Interval
-from forethought.studies.cells import Plan
-from forethought.studies.records import read_outcome
+from forethought.studies.plan import Plan
 from forethought.studies.results import to_json, write_results
-from forethought.studies.running import run_cells
+from forethought.studies.running import read_outcome, run_cells
 from forethought.studies.summary import pool, summarize
 from tests.unit.studies.builders import STUDY, Workshop, evaluation, make_plan
 

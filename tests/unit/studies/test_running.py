@@ -13,18 +13,18 @@ from forethought.errors import DivergenceError
 from forethought.evaluation.evaluate import EvaluationSettings
 from forethought.evaluation.results import Evaluation
 from forethought.runs.run_folder import RunFolder
-from forethought.studies.cells import Cell, Plan
-from forethought.studies.records import (
+from forethought.studies.plan import Cell, Plan
+from forethought.studies.running import (
     Outcome,
     Record,
     State,
     read_outcome,
     read_record,
     record_path,
+    run_cells,
     training_seconds,
     write_record,
 )
-from forethought.studies.running import run_cells
 from tests.unit.studies.builders import STUDY, Workshop, make_plan
 
 ONE_SEED = STUDY.replace("seeds: [0, 1]", "seeds: [0]")

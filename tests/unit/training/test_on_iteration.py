@@ -19,13 +19,17 @@ from forethought.configs.parts import (
     ComputeConfig,
     OptimizerConfig,
     RolloutConfig,
+    SamplingConfig,
 )
 from forethought.runs.run_folder import RunFolder
 from forethought.training.run import calling
 from tests.unit.algorithms.conftest import ACTION_ONLY, CROSSING
 
 FOUR = RolloutConfig(
-    num_envs=4, steps_per_iteration=4, temperature=1.0, max_new_tokens=8, on_invalid="penalize"
+    num_envs=4,
+    steps_per_iteration=4,
+    sampling=SamplingConfig(temperature=1.0, max_new_tokens=8),
+    on_invalid="penalize",
 )
 Train = Callable[..., Path]
 

@@ -12,14 +12,17 @@ from forethought.algorithms.dpo.config import DPOConfig
 from forethought.algorithms.dpo.train import schedule_span, train_dpo
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.train import train_ppo
-from forethought.configs.parts import ComputeConfig, OptimizerConfig, RolloutConfig
+from forethought.configs.parts import ComputeConfig, OptimizerConfig, RolloutConfig, SamplingConfig
 from forethought.rollouts.store import read_shard
 from forethought.runs.metrics import read_metrics
 from forethought.training.optim import ScheduleSpan
 from tests.unit.algorithms.conftest import ACTION_ONLY, CROSSING
 
 FOUR = RolloutConfig(
-    num_envs=4, steps_per_iteration=4, temperature=1.0, max_new_tokens=8, on_invalid="penalize"
+    num_envs=4,
+    steps_per_iteration=4,
+    sampling=SamplingConfig(temperature=1.0, max_new_tokens=8),
+    on_invalid="penalize",
 )
 """Episodes take several steps, so that a round of four episodes takes more than four steps."""
 

@@ -25,7 +25,7 @@ from forethought.algorithms.archer.critic import (
 from forethought.losses.cross_entropy import advantage_weighted_loss
 from forethought.offline.dataset import load_episodes
 from forethought.offline.episodes import Episode
-from forethought.runs.sources import MODEL_DIR
+from forethought.runs.checkpoints import MODEL_DIR
 from forethought.targets.token_values import advantage_weights, effective_share
 from forethought.training.behavior_cloning import clone_episodes
 from forethought.training.optim import Updater

@@ -4,11 +4,12 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from forethought.configs.contract import ENVIRONMENT_STEPS, RunLength
-from forethought.configs.fields import (
+from forethought.configs.contract import (
+    ENVIRONMENT_STEPS,
     EnvironmentField,
     OptionalPathField,
     PathField,
+    RunLength,
     environment_field,
     optional_path_field,
     path_field,
@@ -266,7 +267,7 @@ class DPOConfig:
     @property
     def max_new_tokens(self) -> int:
         """The longest completion."""
-        return self.rollout.max_new_tokens
+        return self.rollout.sampling.max_new_tokens
 
     @property
     def length(self) -> RunLength:

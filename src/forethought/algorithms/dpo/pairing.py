@@ -13,7 +13,7 @@ from forethought.algorithms.dpo.config import OF_WHOLE_EPISODES, DPOConfig
 from forethought.environments.vector import Runner
 from forethought.errors import ConfigError
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.rollouts.collector import AnswerSettings, Collected, Collector
+from forethought.rollouts.collector import Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.slot import Start
 from forethought.rollouts.store import read_shards
@@ -89,12 +89,8 @@ def make_collectors(
         runner=runner,
         policy=policy,
         prompter=world.prompter,
-        settings=AnswerSettings(
-            rollout.max_new_tokens,
-            rollout.temperature,
-            rollout.on_invalid,
-            rollout.constrain_actions,
-        ),
+        sampling=rollout.sampling,
+        on_invalid=rollout.on_invalid,
         split=Split.TRAINING,
         run_seed=config.seed,
         on_step=partial(on_step, run.processes),

@@ -274,6 +274,6 @@ def deviation(scores: Scores, mask_BT: Tensor, pairs: Sequence[PairSample]) -> f
 def scores_of(layout: PairTokens, context: DPOContext) -> Scores:
     """What the model in place gives the responses, without gradient."""
     with torch.no_grad(), context.run.autocast():
-        temperature = context.config.rollout.temperature
+        temperature = context.config.rollout.sampling.temperature
         scores: Scores = context.updater.module(layout.tokens, temperature=temperature)
     return scores

@@ -161,7 +161,9 @@ def micro_losses(
         chosen = [samples[index] for index in indices]
         layout = lay_out_pairs(chosen, policy.encoder, policy.device)
         with run.autocast():
-            scores: Scores = updater.module(layout.tokens, temperature=config.rollout.temperature)
+            scores: Scores = updater.module(
+                layout.tokens, temperature=config.rollout.sampling.temperature
+            )
         winners, losers = answers_of(scores, layout)
         ranked = objective(winners, losers, config, reference_point)
         consistency = consistency_of(winners, losers, layout, config)

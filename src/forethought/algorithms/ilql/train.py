@@ -25,7 +25,7 @@ from forethought.offline.episodes import (
     transitions,
 )
 from forethought.offline.rows import RowBatch
-from forethought.runs.sources import MODEL_DIR
+from forethought.runs.checkpoints import MODEL_DIR
 from forethought.targets.reward_map import WORLD_UNITS
 from forethought.targets.token_values import monte_carlo_targets, td_targets
 from forethought.training.behavior_cloning import clone_episodes

@@ -4,10 +4,11 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from forethought.configs.contract import ENVIRONMENT_STEPS, RunLength
-from forethought.configs.fields import (
+from forethought.configs.contract import (
+    ENVIRONMENT_STEPS,
     EnvironmentField,
     PathField,
+    RunLength,
     environment_field,
     path_field,
     settle,
@@ -201,7 +202,7 @@ class PPOConfig:
     @property
     def max_new_tokens(self) -> int:
         """The longest completion."""
-        return self.rollout.max_new_tokens
+        return self.rollout.sampling.max_new_tokens
 
     @property
     def length(self) -> RunLength:

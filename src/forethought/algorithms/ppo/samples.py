@@ -202,7 +202,7 @@ def reference_logprobs(
     with torch.no_grad(), reference.in_place(), run.autocast():
         for rows in plan(samples, config.compute.micro_batch_tokens):
             tokens, _ = lay_out(samples, rows, policy.encoder, policy.device)
-            scores: Scores = updater.module(tokens, temperature=config.rollout.temperature)
+            scores: Scores = updater.module(tokens, temperature=config.rollout.sampling.temperature)
             for position, index in enumerate(chain.from_iterable(rows)):
                 found[index] = scores.logprobs_BT[position][tokens.mask_BT[position]].tolist()
     return found

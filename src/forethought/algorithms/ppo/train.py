@@ -28,7 +28,7 @@ from forethought.algorithms.ppo.updates import (
 from forethought.configs.parts import require
 from forethought.environments.vector import Runner
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.rollouts.collector import AnswerSettings, Collected, Collector
+from forethought.rollouts.collector import Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import Task
 from forethought.training.optim import ScheduleSpan
@@ -149,12 +149,8 @@ def make_collector(
         runner=runner,
         policy=policy,
         prompter=world.prompter,
-        settings=AnswerSettings(
-            rollout.max_new_tokens,
-            rollout.temperature,
-            rollout.on_invalid,
-            rollout.constrain_actions,
-        ),
+        sampling=rollout.sampling,
+        on_invalid=rollout.on_invalid,
         split=Split.TRAINING,
         run_seed=config.seed,
         bootstraps=config.has_critic,
@@ -225,7 +221,7 @@ def plan_ppo(config: PPOConfig) -> list[str]:
         else f"at most {iterations} iterations of {rollout.steps_per_iteration} or more"
     )
     lengths = lengths_of(random_steps(world), encoder)
-    lengths = lengths._replace(answer=float(rollout.max_new_tokens))
+    lengths = lengths._replace(answer=float(rollout.sampling.max_new_tokens))
     steps = iterations * rollout.steps_per_iteration
     generated = steps * lengths.answer
     trained = config.epochs * steps * lengths.tokens
@@ -234,7 +230,7 @@ def plan_ppo(config: PPOConfig) -> list[str]:
         f"updates     {iterations * config.updates_per_iteration:,}: "
         f"{config.updates_per_iteration} per iteration, of {config.batch_size} steps each",
         f"tokens      at most {generated:,.0f} generated and {trained:,.0f} trained on (per step "
-        f"{lengths.prompt:.0f} of prompt and up to {rollout.max_new_tokens} of answer)",
+        f"{lengths.prompt:.0f} of prompt and up to {rollout.sampling.max_new_tokens} of answer)",
     ]
     memory = rollout_memory(config, model, lengths)
     memory |= image_memory(lengths.pictures, rollout.steps_per_iteration)

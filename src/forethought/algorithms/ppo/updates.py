@@ -80,7 +80,7 @@ def recompute_logprobs(
     for rows in plan(samples, config.compute.micro_batch_tokens):
         tokens, old = lay_out(samples, rows, policy.encoder, policy.device)
         with torch.no_grad(), run.autocast():
-            scores: Scores = updater.module(tokens, temperature=config.rollout.temperature)
+            scores: Scores = updater.module(tokens, temperature=config.rollout.sampling.temperature)
         result = policy_loss(scores, tokens, old, config)
         largest = max(largest, float(result.maximum_deviation))
         values_B = old.values_B if scores.values_B is None else scores.values_B
@@ -166,7 +166,7 @@ def micro_losses(
         with run.autocast():
             scores: Scores = updater.module(
                 tokens,
-                temperature=config.rollout.temperature,
+                temperature=config.rollout.sampling.temperature,
                 entropy_gradient=config.entropy_coefficient > 0,
                 critic_gradient=config.critic_gradient == "model" and not critic_alone,
             )

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from forethought.configs.acting import ActingConfig, SupportConfig
-from forethought.configs.contract import UPDATES, RunLength
-from forethought.configs.fields import (
+from forethought.configs.contract import (
+    UPDATES,
     EnvironmentField,
     PathField,
+    RunLength,
     environment_field,
     path_field,
     settle,

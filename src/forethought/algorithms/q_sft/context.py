@@ -19,7 +19,7 @@ from forethought.offline.dataset import require_known, stored, stored_earned
 from forethought.offline.episodes import Episode, to_episode
 from forethought.prompts.responses import write_response
 from forethought.rollouts.task import Task
-from forethought.runs.sources import MODEL_DIR
+from forethought.runs.checkpoints import MODEL_DIR
 from forethought.targets.reward_map import (
     RewardMap,
     StepMaps,

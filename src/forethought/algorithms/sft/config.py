@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from forethought.configs.contract import UPDATES, RunLength
-from forethought.configs.fields import (
+from forethought.configs.contract import (
+    UPDATES,
     EnvironmentField,
     OptionalPathField,
     PathField,
+    RunLength,
     environment_field,
     optional_path_field,
     path_field,

@@ -10,8 +10,7 @@ from forethought.algorithms.sft.config import SFTConfig
 from forethought.errors import ConfigError
 from forethought.offline.dataset import require_own, stored, stored_earned
 from forethought.prompts.prompters import ask_for_return_bins
-from forethought.rollouts.action_noise import SlippingExpert
-from forethought.rollouts.dagger import corrected
+from forethought.rollouts.dart_dagger import SlippingExpert, corrected
 from forethought.rollouts.scripted import expert_answer
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.task import Task

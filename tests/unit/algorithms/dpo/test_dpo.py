@@ -23,6 +23,7 @@ from forethought.configs.parts import (
     OptimizerConfig,
     PromptConfig,
     RolloutConfig,
+    SamplingConfig,
 )
 from forethought.errors import ConfigError
 from forethought.generation.huggingface import HuggingFacePolicy
@@ -78,7 +79,7 @@ def settings(model: Path, data: Path, output: Path) -> DPOConfig:
         batch_size=4,
         checkpoint_every=1,
         environment=WORLD,
-        rollout=RolloutConfig(temperature=1.0, on_invalid="penalize"),
+        rollout=RolloutConfig(sampling=SamplingConfig(temperature=1.0), on_invalid="penalize"),
         optimizer=OptimizerConfig(learning_rate=1e-3, schedule="constant"),
         compute=ComputeConfig(threads=1),
     )

@@ -13,7 +13,7 @@ from forethought.algorithms.ppo import train as ppo
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.samples import Sample, penalized
 from forethought.algorithms.ppo.updates import Statistics
-from forethought.configs.parts import ComputeConfig, RolloutConfig
+from forethought.configs.parts import ComputeConfig, RolloutConfig, SamplingConfig
 from forethought.errors import ConfigError
 from tests.unit.algorithms.conftest import ACTION_ONLY, CROSSING
 from tests.unit.targets.builders import Did, trajectory
@@ -81,7 +81,11 @@ def test_the_reference_is_asked_once_an_iteration_and_its_answers_reach_the_samp
         kl_use=use,
         batch_size=8,
         epochs=1,
-        rollout=RolloutConfig(num_envs=4, steps_per_iteration=8, max_new_tokens=8, temperature=1.0),
+        rollout=RolloutConfig(
+            num_envs=4,
+            steps_per_iteration=8,
+            sampling=SamplingConfig(max_new_tokens=8, temperature=1.0),
+        ),
         environment=CROSSING,
         prompt=ACTION_ONLY,
         compute=ComputeConfig(threads=1),

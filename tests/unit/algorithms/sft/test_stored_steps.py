@@ -14,6 +14,7 @@ from forethought.configs.parts import (
     EnvironmentConfig,
     OptimizerConfig,
     PromptConfig,
+    SamplingConfig,
 )
 from forethought.environments.contract import ExpertAction
 from forethought.errors import ConfigError
@@ -23,7 +24,7 @@ from forethought.prompts.responses import write_response
 from forethought.rollouts.scripted import play
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import Task, open_task
-from forethought.runs.sources import model_source
+from forethought.runs.checkpoints import model_source
 from forethought.types import Observation, Trajectory
 from tests.unit.algorithms.conftest import ACTION_ONLY, CROSSING
 from tests.unit.algorithms.crossing import Crossing, straight_on
@@ -113,7 +114,9 @@ def success(model: Path, level: int | None) -> float:
     prompt = replace(ACTION_ONLY, return_bins=2, return_bin=level)
     environment = EnvironmentConfig(CROSSING.id)
     world = open_task(environment, prompt, default_image_size=None)
-    settings = EvaluationSettings(episodes=8, max_new_tokens=12, num_envs=8)
+    settings = EvaluationSettings(
+        episodes=8, sampling=SamplingConfig(temperature=0.0, max_new_tokens=12), num_envs=8
+    )
     played = play_policy(load_policy(str(model), slots=8), world, settings)
     north = [one for one in played if one.seed % 4 == 0]
     return sum(one.success for one in north) / len(north)

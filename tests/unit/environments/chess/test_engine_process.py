@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from forethought.cli import examinations
+from forethought.cli import doctor
 from forethought.environments import make_environment
 from forethought.environments.chess import engine, game, stockfish
 from forethought.environments.chess.engine import (
@@ -214,7 +214,7 @@ def test_without_stockfish(monkeypatch: pytest.MonkeyPatch) -> None:
     assert make_environment("Chess", opponent="builtin").reset(0).task_type.endswith("opponent")
     with pytest.raises(MissingDependencyError, match="'/no/engine', not found"):
         require_stockfish("/no/engine")
-    (finding,) = (f for f in examinations.examine_worlds() if f.name == "stockfish")
+    (finding,) = (f for f in doctor.check_worlds() if f.name == "stockfish")
     assert (finding.status, finding.fix) == ("missing", "apt-get install stockfish")
     assert not finding.is_fatal
 

@@ -1,9 +1,11 @@
-"""How many thoughts of some steps are true, name their action, and keep the form."""
+"""Whether thoughts are true: counted over steps, and as columns of a shard."""
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
-from forethought.types import Step
+import pyarrow as pa
+
+from forethought.types import Claim, Step, ThoughtFacts
 
 
 class Count(NamedTuple):
@@ -63,3 +65,66 @@ def is_consistent(step: Step) -> bool:
     facts = step.thought_facts
     named = step.action.action if step.action.is_valid else None
     return facts is not None and named in facts.concluded_actions
+
+
+Columns = dict[str, Any]
+
+_CLAIM = pa.struct([("name", pa.string()), ("claimed", pa.string()), ("true", pa.string())])
+
+FIELDS = (
+    pa.field("perceived", pa.list_(_CLAIM)),
+    pa.field("inferred", pa.list_(_CLAIM)),
+    pa.field("concluded_actions", pa.list_(pa.string())),
+    pa.field("strict_format", pa.bool_()),
+)
+"""The first three are null together, where there are no facts."""
+
+
+def fact_columns(step: Step, encoded: Callable[[str], str]) -> Columns:
+    """These columns of one step.
+
+    Args:
+        encoded: makes any text one that UTF-8 can hold.
+    """
+    facts = step.thought_facts
+    if facts is None:
+        return {"strict_format": step.strict_format}
+    return {
+        "perceived": _claim_columns(facts.perceived, encoded),
+        "inferred": _claim_columns(facts.inferred, encoded),
+        "concluded_actions": [encoded(action) for action in facts.concluded_actions],
+        "strict_format": step.strict_format,
+    }
+
+
+def facts_of(row: Columns, decoded: Callable[[str], str]) -> ThoughtFacts | None:
+    """The same as a record again; None, too, for rows of an older shard, which lack them."""
+    if row.get("perceived") is None:
+        return None
+    return ThoughtFacts(
+        perceived=_claims(row["perceived"], decoded),
+        inferred=_claims(row["inferred"], decoded),
+        concluded_actions=tuple(decoded(action) for action in row["concluded_actions"]),
+    )
+
+
+def _claim_columns(claims: Sequence[Claim], encoded: Callable[[str], str]) -> list[Columns]:
+    return [
+        {
+            "name": encoded(name),
+            "claimed": None if claimed is None else encoded(claimed),
+            "true": encoded(true),
+        }
+        for name, claimed, true in claims
+    ]
+
+
+def _claims(columns: Sequence[Columns], decoded: Callable[[str], str]) -> tuple[Claim, ...]:
+    return tuple(
+        Claim(
+            decoded(claim["name"]),
+            None if claim["claimed"] is None else decoded(claim["claimed"]),
+            decoded(claim["true"]),
+        )
+        for claim in columns
+    )

@@ -1,15 +1,13 @@
-"""The cells of a study: which trainings it consists of, each known by a digest.
+"""The cells of a study: each stage of a variant, once per seed, with the code that it needs."""
 
-A cell is one stage with one seed. Two cells with equal settings, equal cells before them and
-equal code are the same cell: rows that begin alike share their beginning.
-"""
-
+import ast
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import forethought
 from forethought.algorithms.registry import algorithm_of
 from forethought.configs.contract import AnyConfig
 from forethought.configs.file import (
@@ -171,3 +169,54 @@ def _cell(config: AnyConfig, start: Cell | None, output: Path, code: str) -> Cel
         config = replace(config, model=start.config.output)
     cell = Cell(config, cell_key(config, start, code), start)
     return replace(cell, config=replace(config, output=str(output / cell.name)))
+
+
+SOURCES = (
+    *("types.py", "configs", "libraries.py", "value_checks.py"),
+    *("environments", "prompts", "models", "generation", "value_guided", "chat", "rollouts"),
+    *("targets", "losses", "offline", "training", "algorithms", "evaluation"),
+    *("runs/checkpoints.py", "runs/checkpoints.py"),
+)
+"""What decides the numbers: files, folders, and patterns of names. From which checkpoint a stage
+starts is part of it. Commands, reports, benchmarks and studies only show them, and the rest of
+`runs` stores them."""
+PACKAGE = Path(forethought.__file__).parent
+
+
+def code_version(package: Path = PACKAGE) -> str:
+    """SHA-256 over the names and the syntax of the sources.
+
+    Comments, docstrings and layout do not count: better words do not cost a day of training.
+    """
+    digest = hashlib.sha256()
+    for path in sources(package):
+        digest.update(f"{path.relative_to(package).as_posix()}\0".encode())
+        digest.update(f"{_syntax(path)}\0".encode())
+    return digest.hexdigest()
+
+
+def sources(package: Path = PACKAGE) -> list[Path]:
+    """The files that count."""
+    found: list[Path] = []
+    for name in SOURCES:
+        for source in package.glob(name):
+            found += source.rglob("*.py") if source.is_dir() else [source]
+    return sorted(found)
+
+
+def _syntax(path: Path) -> str:
+    """A source without what stands beside the code: texts on their own explain, and do nothing."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            setattr(node, "body", [part for part in body if not _is_text(part)])  # noqa: B010
+    return ast.dump(tree)
+
+
+def _is_text(node: object) -> bool:
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
