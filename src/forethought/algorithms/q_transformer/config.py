@@ -3,10 +3,11 @@
 import math
 from dataclasses import dataclass, field
 
-from forethought.configs.contract import UPDATES, RunLength
-from forethought.configs.fields import (
+from forethought.configs.contract import (
+    UPDATES,
     EnvironmentField,
     PathField,
+    RunLength,
     environment_field,
     path_field,
     settle,

@@ -23,7 +23,7 @@ from forethought.offline.episodes import (
     transitions,
 )
 from forethought.offline.rows import RowBatch
-from forethought.runs.sources import MODEL_DIR
+from forethought.runs.checkpoints import MODEL_DIR
 from forethought.targets.reward_map import RewardMap, StepMaps, fit_reward_map, require_in_range
 from forethought.targets.token_values import monte_carlo_targets
 from forethought.training.optim import Updater
