@@ -38,7 +38,7 @@ from tests.durability.comparison import assert_same_run, iterations_with_pairs
 from tests.durability.conftest import CHOOSING, DPO, PPO, PPO_ITERATIONS, SFT, trained
 from tests.durability.kills import kill_and_resume, moments
 from tests.unit.data.builders import make_trajectory
-from tests.unit.environments.hostile_world import HOSTILE, HostileWorld
+from tests.unit.environments.hostile_environment import HOSTILE, HostileWorld
 from tests.unit.reports.builders import evaluation
 from tests.unit.rollouts.dice import Dice
 

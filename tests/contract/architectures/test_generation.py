@@ -40,7 +40,7 @@ def test_sampled_logprobs_and_values_equal_a_fresh_forward_pass(policy: HuggingF
     assert len({round(value, 3) for _, value in scored}) > 10
 
 
-def test_pictures_are_seen(seeing_policy: HuggingFacePolicy) -> None:
+def test_images_are_seen(seeing_policy: HuggingFacePolicy) -> None:
     """Equal words with other pixels are samples otherwise, by sampling and scoring alike."""
     prompts = [prompt for prompt in make_prompts(seeing_policy, 10) if prompt.images]
     negatives = [

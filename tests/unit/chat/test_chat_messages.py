@@ -92,7 +92,7 @@ def test_a_picture_that_would_fill_the_memory_is_refused(monkeypatch: pytest.Mon
         read_messages([{"role": "user", "content": [picture(data_url("PNG"))]}])
 
 
-def test_pictures_that_would_fill_it_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_that_would_fill_it_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 35 pixels each: the third finds room for 34."""
     monkeypatch.setattr(chat_messages, "_MOST_PIXELS", 104)
     shown: dict[str, object] = {"role": "user", "content": [picture(data_url("PNG"))]}

@@ -25,7 +25,7 @@ from forethought.environments.vector import (
 )
 from forethought.errors import EnvironmentUnusableError
 from forethought.types import EnvironmentFailure
-from tests.unit.environments.hostile_world import HOSTILE, HostileWorld
+from tests.unit.environments.hostile_environment import HOSTILE, HostileWorld
 
 CRASH, TIMEOUT = EnvironmentFailure.CRASH, EnvironmentFailure.TIMEOUT
 
@@ -166,7 +166,7 @@ def test_no_timer_runs_between_commands() -> None:
 UNINTERRUPTIBLE = """
 import ctypes, threading
 from forethought.environments.vector import Act, InProcessRunner, Reset
-from tests.unit.environments.hostile_world import HostileWorld
+from tests.unit.environments.hostile_environment import HostileWorld
 
 class Deaf(HostileWorld):
     def step(self, action):

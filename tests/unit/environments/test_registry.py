@@ -51,12 +51,12 @@ def test_an_unknown_name_gets_the_nearest_and_the_list() -> None:
 
 def test_your_own_world_needs_no_registration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parent)
-    world = make_environment("troublesome_world:TroublesomeWorld", mood="cheerful")
+    world = make_environment("troublesome_environment:TroublesomeWorld", mood="cheerful")
     assert world.reset(7).state_key == "7"
     with pytest.raises(ConfigError, match=r"has no option moon='full' — it has: mood"):
-        make_environment("troublesome_world:TroublesomeWorld", moon="full")
-    with pytest.raises(UnknownNameError, match="module troublesome_world has no 'World'"):
-        make_environment("troublesome_world:World")
+        make_environment("troublesome_environment:TroublesomeWorld", moon="full")
+    with pytest.raises(UnknownNameError, match="module troublesome_environment has no 'World'"):
+        make_environment("troublesome_environment:World")
     with pytest.raises(UnknownNameError, match="module no_such_package does not exist"):
         make_environment("no_such_package.worlds:World")
 

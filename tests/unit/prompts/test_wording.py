@@ -1,11 +1,14 @@
 """What the agent is told: the published wording, the short one, and the plain one."""
 
+import ast
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from forethought.environments import make_environment
+from forethought import prompts
+from forethought.environments import list_environments, make_environment
 from forethought.environments.cards.wording import CardsPrompter
 from forethought.environments.contract import Prompter
 from forethought.prompts.prompters import (
@@ -126,3 +129,22 @@ def test_so_does_one_of_somebody_elses() -> None:
     assert "Actions: paper, action_only" in prompter.messages(seen())[0].text
     summarize = find_summary("Whisperer", own)  # type: ignore[arg-type]
     assert summarize((), seen()).text == "0 steps ago"
+
+
+def test_no_environment_is_named() -> None:
+    """Neither imported nor mentioned: what is particular to one comes through the contract."""
+    names = {spec.name.lower() for spec in list_environments()}
+    folder = Path(prompts.__file__).parent
+    for path in folder.glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        imported = {
+            node.module
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and node.module is not None
+        }
+        allowed = ("forethought.environments.contract", "forethought.environments.parts")
+        shipped = {m for m in imported if m.startswith("forethought.environments")} - {*allowed}
+        assert not shipped, path
+        texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+        words = {word for text in texts if isinstance(text, str) for word in text.lower().split()}
+        assert not words & names, path

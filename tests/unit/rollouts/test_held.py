@@ -8,7 +8,7 @@ from forethought.generation.contract import GenerationRequest
 from forethought.prompts.prompters import PlainPrompter
 from forethought.rollouts.collector import Collector
 from forethought.rollouts.seeding import Split
-from tests.unit.environments.troublesome_world import TroublesomeWorld
+from tests.unit.environments.troublesome_environment import TroublesomeWorld
 from tests.unit.rollouts.dice import Dice
 
 

@@ -13,7 +13,7 @@ from forethought.rollouts.scripted import expert_answer, play
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import open_task
 from forethought.types import EnvironmentFailure, Trajectory
-from tests.unit.environments.hostile_world import HOSTILE, HostileWorld
+from tests.unit.environments.hostile_environment import HOSTILE, HostileWorld
 from tests.unit.rollouts.dice import Dice
 
 PROMPTER = PlainPrompter(HostileWorld.actions, "action_only")

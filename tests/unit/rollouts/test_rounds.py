@@ -7,7 +7,7 @@ from forethought.environments.vector import InProcessRunner
 from forethought.prompts.prompters import PlainPrompter
 from forethought.rollouts.collector import Collected, Collector
 from forethought.rollouts.seeding import Split, episode_seed
-from tests.unit.environments.troublesome_world import TroublesomeWorld
+from tests.unit.environments.troublesome_environment import TroublesomeWorld
 from tests.unit.rollouts.dice import Dice
 
 RUN_SEED = 3

@@ -13,7 +13,7 @@ from forethought.rollouts.seeding import Split
 from forethought.rollouts.slot import Start
 from forethought.rollouts.task import open_task
 from forethought.types import Observation, Trajectory
-from tests.unit.environments.troublesome_world import TroublesomeWorld
+from tests.unit.environments.troublesome_environment import TroublesomeWorld
 from tests.unit.rollouts.dice import Dice
 
 TOLD = HistoryPrompter(PlainPrompter(TroublesomeWorld.actions, "action_only"), "window", steps=2)

@@ -258,7 +258,7 @@ def test_equal_pictures_are_encoded_once_and_shared_when_read(tmp_path: Path) ->
     assert trajectory.steps[0].prompt.images[0] is trajectory.steps[8].prompt.images[0]
 
 
-def test_pictures_of_equal_bytes_and_other_shapes_differ(tmp_path: Path) -> None:
+def test_images_of_equal_bytes_and_other_shapes_differ(tmp_path: Path) -> None:
     flat, tall = np.zeros((2, 8, 3), np.uint8), np.zeros((8, 2, 3), np.uint8)
     write_shard(tmp_path / "0.parquet", [a_trajectory(a_step(image=flat), a_step(image=tall))])
     [trajectory] = read_shard(tmp_path / "0.parquet")

@@ -48,7 +48,7 @@ def test_events(served: Served) -> None:
     assert json.loads(last.removeprefix(b"data: "))["choices"][0]["finish_reason"] == "stop"
 
 
-def test_pictures_come_pixel_for_pixel(served: Served) -> None:
+def test_images_come_pixel_for_pixel(served: Served) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (6, 5, 3), dtype=np.uint8)
     served.chat(messages=write_messages((Message("user", "see", pixels),)))
     (message,) = served.policy.requests[0].prompt.messages

@@ -94,6 +94,20 @@ def test_what_is_rendered_is_resized_and_kept() -> None:
             id="no such module",
         ),
         pytest.param(
+            "gym:ALE/Pong-v5",
+            {},
+            MissingDependencyError,
+            "gym:ALE/Pong-v5 needs ale_py, not installed — run: pip install ale_py",
+            id="an id that needs a package",
+        ),
+        pytest.param(
+            "gym:LunarLander-v3",
+            {},
+            MissingDependencyError,
+            "gym:LunarLander-v3: .*Box2D.*pip install",
+            id="an id that needs an extra of Gymnasium's",
+        ),
+        pytest.param(
             CORRIDOR,
             {"space": "boxes"},
             ConfigError,

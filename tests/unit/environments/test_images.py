@@ -44,7 +44,7 @@ def test_two_digits_fit(size: int) -> None:
     assert all_different([number_line_image(size, t, 88, 99) for t in range(100)])
 
 
-def test_pictures_are_shared_and_cannot_be_written() -> None:
+def test_images_are_shared_and_cannot_be_written() -> None:
     for name in ("NumberLine", "EZPoints", "Points24", "Blackjack"):
         world = make_environment(name, image_size=64)
         first, again = world.reset(3).image, world.observation().image
