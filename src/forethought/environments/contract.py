@@ -173,7 +173,7 @@ class WithHeldOutEpisodes(Protocol):
 
 @runtime_checkable
 class WithThoughtFacts(Protocol):
-    """What an environment offers besides, if it can tell whether a thought is true."""
+    """What an environment offers besides, if it knows whether a thought is true."""
 
     def thought_facts(self, response: str) -> ThoughtFacts:
         """What a response claims about the present state, and the truth. Total: any text gives

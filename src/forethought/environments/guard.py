@@ -53,7 +53,7 @@ class Guard:
         self.interrupt: BaseException | None = None
         """What a signal handler raised during the present or last command."""
         self._allowance_s: float | None = None
-        """Of the command that is running."""
+        """Time of the command that is running."""
         self._commands = 0
         self._handlers: dict[int, Any] = {}
         """What was in the place of ours."""

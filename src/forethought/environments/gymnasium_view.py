@@ -22,10 +22,10 @@ UNSEEDED_BELOW = 1 << 61
 have seeds from here on (`rollouts/seeding.py`)."""
 
 MAX_CHARACTERS = 20_000
-"""Of a text in Gymnasium's spaces; what is longer is cut."""
+"""Length of a text in Gymnasium's spaces; what is longer is cut."""
 
 CHARACTERS = frozenset(string.printable)
-"""Of texts in Gymnasium's spaces; any other is shown as a question mark."""
+"""Characters of texts in Gymnasium's spaces; any other is shown as a question mark."""
 
 Shown = Image | str | dict[str, Any]
 

@@ -61,7 +61,7 @@ class Reply:
     slot: int
     observation: Observation
     transition: Transition | None
-    """Of the last action; None where none was executed."""
+    """What the last action did; None where none was executed."""
     legal_actions: tuple[str, ...]
     """Empty once the episode is over."""
     expert_action: ExpertAction | None
@@ -71,7 +71,7 @@ class Reply:
     duration_s: float
     """Wall-clock seconds in the environment."""
     thought_facts: ThoughtFacts | None = None
-    """Of the response that the command named, where the environment offers them."""
+    """Facts about the response that the command named, where the environment offers them."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class SlotHost:
 
 def facts_in(environment: Environment, response: str | None) -> ThoughtFacts | None:
     """What a response claims about the environment's present state, where that is wanted and
-    the environment can tell."""
+    the environment knows."""
     if response is None or not isinstance(environment, WithThoughtFacts):
         return None
     return environment.thought_facts(response)

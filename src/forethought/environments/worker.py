@@ -169,7 +169,7 @@ class Worker:
         self._start_clock()
 
     def kill(self) -> int | None:
-        """Ends the process at once; its exit code tells whether it had ended before."""
+        """Ends the process at once; its exit code says whether it had ended before."""
         self._process.join(0.1)  # a crashed process is given the time to say how it ended
         self._process.kill()
         self._process.join()

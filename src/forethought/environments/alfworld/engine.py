@@ -36,7 +36,7 @@ from forethought.environments.alfworld.package import (
 from forethought.errors import StorageError
 
 FORMAT = 1
-"""Of the stored files; others are not read."""
+"""Version of the stored files; others are not read."""
 
 TRIVIAL = "Atom dummy(val1)"
 """In what the translator writes where it sees that there is nothing to plan."""

@@ -135,7 +135,7 @@ def find_games(root: Path, split: Split) -> tuple[Path, ...]:
 
 
 def _is_playable(game_file: Path) -> bool:
-    """By the files' text: parsing thousands of them would take minutes."""
+    """Whether the package would play it, by the files' text: parsing thousands takes minutes."""
     try:
         if '"solvable": true' not in game_file.read_text(encoding="utf-8"):
             return False

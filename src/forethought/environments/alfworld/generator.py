@@ -47,7 +47,7 @@ from forethought.environments.alfworld.scene import furnish, goal_words, pairs_i
 from forethought.errors import ConfigError
 
 VERSION = 1
-"""Of the drawing: raised whenever a seed would give another game."""
+"""Version of the drawing: raised whenever a seed would give another game."""
 
 LIMIT_STEPS = 50
 """Commands in which the expert must solve a game."""

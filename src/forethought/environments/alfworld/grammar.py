@@ -18,7 +18,7 @@ from forethought.environments.alfworld.package import load_libraries
 from forethought.errors import StorageError
 
 MAX_DEPTH = 64
-"""Of templates in templates; deeper ones go in circles."""
+"""Depth of templates in templates; deeper ones go in circles."""
 
 MAX_EXPRESSION = 200
 """Characters of an expression; a sum of thousands of terms has no end in Python's parser. The
@@ -95,7 +95,7 @@ class Grammar:
     """Everything that can be said in a game."""
 
     actions: Mapping[str, ActionText]
-    """By the action's name in lower case."""
+    """Texts by the action's name in lower case."""
     rules: Mapping[str, tuple[Production, ...]]
 
 

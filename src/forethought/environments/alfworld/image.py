@@ -26,7 +26,7 @@ NUMBER_BITS = 6
 Color = tuple[int, int, int]
 
 GROUND: Color = (242, 242, 242)
-"""Of every cell; close to what the tiny model calls nothing."""
+"""Ground of every cell; close to what the tiny model calls nothing."""
 NUMBER_INK: Color = (20, 20, 20)
 
 INKS: tuple[Color, ...] = (

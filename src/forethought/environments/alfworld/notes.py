@@ -48,7 +48,7 @@ class Notes:
     """The receptacle that the agent went to last."""
     held: str | None = None
     states: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
-    """Of things that were heated, cooled, cleaned: "hot", "cool", "clean"."""
+    """States of things that were heated, cooled, cleaned: "hot", "cool", "clean"."""
     contents: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Receptacle to what lies in it, where that was seen; as it must be now."""
     closed: frozenset[str] = frozenset()

@@ -42,7 +42,7 @@ class Situation:
     opened: frozenset[str]
     held: str | None
     states: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
-    """Of things that have any: "hot", "cool", "clean"."""
+    """States of things that have any: "hot", "cool", "clean"."""
     toggled: frozenset[str] = frozenset()
     """Lamps that were turned on."""
     receptacles: tuple[str, ...] = ()

@@ -127,7 +127,7 @@ TEXT_CAPITAL_HEIGHT = 7
 TEXT_HEIGHT = 9
 RANK_HEIGHT = 10
 RANK_WIDTH = 9
-"""Of the widest rank, 10."""
+"""Width of the widest rank, 10."""
 
 GAP = 1
 """Blank columns between glyphs, before scaling."""

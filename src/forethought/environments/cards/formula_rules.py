@@ -55,7 +55,7 @@ class FormulaRules:
     card_count: int
     numbers: tuple[str, ...]
     operators: str
-    """Of + - * /, those that may be typed."""
+    """Those of + - * / that may be typed."""
     has_parentheses: bool
     paper_limit_steps: int
     is_reference: bool
@@ -233,7 +233,7 @@ class Solvable(NamedTuple):
     """How many deals can be won."""
 
     share: float
-    """Of all deals, weighted by how often each is dealt."""
+    """Share of all deals, weighted by how often each is dealt."""
     multisets: int
     """Different sets of four values, order aside, that can be won."""
     all_multisets: int

@@ -37,7 +37,7 @@ class Position(NamedTuple):
     current: int
     target: int
     target_moves: bool = False
-    """Of the public repository: dealt with current = target, and the target has yet to move."""
+    """Public repository alone: dealt with current = target, and the target has yet to move."""
 
 
 def moved(position: Position, action: str, max_position: int) -> tuple[Position, float]:

@@ -11,7 +11,7 @@ from forethought.environments.gym.knowledge import GymEnv
 
 FACING = ("east", "south", "west", "north")
 STEPS = ((1, 0), (0, 1), (-1, 0), (0, -1))
-"""Of the four directions, column and row."""
+"""Steps in the four directions, column and row."""
 WALL, DOOR, BACKGROUND = 2, 4, (0, 1, 3)
 """Numbers of kinds of objects in an observation: walls, doors, and unseen, empty and floor."""
 DOOR_STATES = ("open", "closed", "locked")

@@ -161,7 +161,7 @@ def action_names(environment: GymEnv, named: Sequence[str]) -> tuple[str, ...]:
 
 
 DISCOUNT = 0.999
-"""Of the expert: it prefers the most probable success, and of equally probable ones the soonest."""
+"""Discount of the expert: it prefers the most probable success, and among equals the soonest."""
 SWEEPS = 20_000
 Floats = NDArray[np.float64]
 

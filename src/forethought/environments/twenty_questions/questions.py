@@ -111,7 +111,7 @@ def sentences() -> tuple[tuple[str, ...], ...]:
 
 @cache
 def names() -> tuple[str, ...]:
-    """Of what each question asks, "metal", "cat", numbered as `sentences`."""
+    """Names of what each question asks, "metal", "cat", numbered as `sentences`."""
     return tuple(asked.name for asked in (*load_attributes(), *load_things()))
 
 
@@ -122,8 +122,8 @@ def bare_words() -> tuple[str, ...]:
 
 
 def _sentence(question: str, subject: str) -> str:
-    told = re.sub(r"\bit\b", subject, question, count=1)
-    return told[0].upper() + told[1:] + "?"
+    sentence = re.sub(r"\bit\b", subject, question, count=1)
+    return sentence[0].upper() + sentence[1:] + "?"
 
 
 @lru_cache(maxsize=1 << 16)

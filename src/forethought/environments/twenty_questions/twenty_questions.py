@@ -21,7 +21,7 @@ from forethought.types import Metric, Observation
 
 MAX_QUESTIONS = 20
 FEW = 3
-"""Of so many objects one is guessed: a guess splits three as well as a question, and may win."""
+"""Up to so many objects one is guessed: a guess splits three as well as a question, and may win."""
 
 Candidates = NDArray[np.int64]
 """Numbers of the objects of which all answers so far are true, ascending."""
@@ -36,10 +36,10 @@ def all_candidates() -> Candidates:
 
 
 def good_questions(candidates: Candidates, count: int) -> tuple[int, ...]:
-    """Numbers of the questions (`grammar.sentences`) that tell most, best first.
+    """Numbers of the questions (`grammar.sentences`) that are the most informative, best first.
 
     The attributes that split the candidates most evenly, `count` at most, of equally even
-    ones the first; of at most three candidates, or of some that no attribute tells apart, a
+    ones the first; of at most three candidates, or of some in which no attribute differs, a
     guess of each. The expert asks the first.
 
     Args:
@@ -142,7 +142,7 @@ class TwentyQuestions:
     Actions: any text. Understood are the questions that `questions.py` can read: each
     attribute in several wordings, and guesses ("Is it a cat?"). Gymnasium's actions are the
     numbers of the questions in their usual wording, attributes first. Legal are the questions
-    that were not asked yet: an answer heard twice costs as much and tells nothing.
+    that were not asked yet: an answer heard twice costs as much and adds nothing.
 
     Rewards: 0 for the right guess, -1 for anything else. "I don't understand." costs as
     much as an answer.

@@ -130,11 +130,11 @@ FAMILY = 4
 options."""
 PRODUCTS_PER_KIND = 240
 ATTRIBUTES = 5
-"""Of a product."""
+"""Attributes of a product."""
 IN_TITLE = 4
 """Attributes that the title names; the others are in the bullets alone."""
 VALUES = 5
-"""Of an option, at most."""
+"""Values of an option, at most."""
 
 _CONSONANTS = "BDFGKLMNPRSTVZ"
 _VOWELS = "AEIOU"

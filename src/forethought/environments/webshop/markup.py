@@ -64,7 +64,7 @@ class Replay(NamedTuple):
     """Where a stored episode is being looked at."""
 
     address: str
-    """Of the episode; a step's number follows."""
+    """Address of the episode; a step's number follows."""
     step: int
     steps: int
     action: str | None

@@ -109,7 +109,7 @@ class Place:
     keywords: str = ""
     """The last search, lower case."""
     page: int = 1
-    """Of its results."""
+    """Page of its results, from 1."""
     asin: str = ""
     """The product that is looked at."""
     chosen: tuple[tuple[str, str], ...] = ()

@@ -113,7 +113,7 @@ _PAIRS = (
 )
 _HUMAN = "items_human_ins.json"
 NO_PRICE = 100.0
-"""Of products without one, as in the original."""
+"""Price of products without one, as in the original."""
 
 Json = Mapping[str, Any]
 

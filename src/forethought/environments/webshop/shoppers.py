@@ -17,10 +17,10 @@ class Plan(NamedTuple):
 
     query: str
     page: int
-    """Of the results, on which the product is."""
+    """Page of the results, on which the product is."""
     asin: str
     values: tuple[str, ...]
-    """Of the product's options, to be clicked."""
+    """Values of the product's options, to be clicked."""
 
 
 def make_plan(shop: Shop, goal: Goal) -> Plan:
