@@ -1,5 +1,7 @@
-"""Q-Transformer takes the turn that nobody in the data took, and a broken one does not."""
+"""Q-Transformer finds what nobody in the data did from its beginning to its end, and a broken one
+does not: in a table of values, and as a language model on the roads that cross."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +13,80 @@ from forethought.generation.huggingface import load_policy
 from tests.learning.breakage import distort
 from tests.learning.stitching import MISSED, STITCHED, newest_model, success_from_west
 
-pytestmark = pytest.mark.slow
+BINS = 4
+PASS, PAY = (1, 2), (3, 0)
+"""Of two states the first leads to the second by this action, which pays by that one."""
+
+
+def greedy_actions(**changes: Callable[[torch.Tensor], torch.Tensor]) -> list[tuple[int, int]]:
+    """What the best bin of each dimension is in both states, after learning from every action once.
+
+    The episodes of the first state were cut behind it: that it leads to a reward is known by the
+    value of the second alone. Values are in a table: one row for the first dimension of each
+    state, and one for the second after each bin of the first.
+
+    Args:
+        changes: of the arguments of targets and loss, by name.
+    """
+    whole = [(i, j) for i in range(BINS) for j in range(BINS)]
+    rows: list[list[int]] = []  # row, action, next row, is the end, reward, return
+    for state, good in enumerate((PASS, PAY)):
+        begin, other = state * (BINS + 1), BINS + 1
+        for i, j in whole:
+            paid = int(state == 1 and (i, j) == good)
+            is_end = int(state == 1 or (i, j) != good)
+            rows.append([begin, i, begin + 1 + i, 0, 0, paid])
+            rows.append([begin + 1 + i, j, other, is_end, paid, paid])
+    at, actions, following, ends, rewards, returns = torch.tensor(rows).T
+    logits = torch.zeros(2 * (BINS + 1), BINS, requires_grad=True)
+    slow = logits.detach().clone()
+    optimizer = torch.optim.Adam([logits], lr=0.1)
+
+    def changed(**arguments: Any) -> dict[str, Any]:
+        return {n: changes[n](one) if n in changes else one for n, one in arguments.items()}
+
+    for _ in range(300):
+        targets_N = q_transformer.q_transformer_targets(
+            **changed(
+                rewards_N=rewards.float(),
+                discounts_N=0.98 * (1 - ends.float()),
+                next_best_N=q_transformer.q_values(slow)[following].amax(1),
+                returns_N=returns.float(),
+            )
+        )
+        result = q_transformer.q_transformer_loss(
+            **changed(
+                q_NV=q_transformer.q_values(logits)[at],
+                actions_N=actions,
+                targets_N=targets_N,
+                conservative_weight=1.0,
+            )
+        )
+        optimizer.zero_grad()
+        result.loss.backward()
+        optimizer.step()
+        slow.lerp_(logits.detach(), 0.1)
+    found: list[tuple[int, int]] = []
+    for begin in (0, BINS + 1):
+        first = int(logits[begin].argmax())
+        found.append((first, int(logits[begin + 1 + first].argmax())))
+    return found
+
+
+def test_each_dimension_s_best_bin() -> None:
+    assert greedy_actions() == [PASS, PAY]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"next_best_N": torch.zeros_like}, id="no next state"),
+        pytest.param({"targets_N": lambda targets_N: 1 - targets_N}, id="the wrong sign"),
+        pytest.param({"discounts_N": torch.zeros_like}, id="every token is an end"),
+    ],
+)
+def test_a_broken_one_does_not_find_it(changes: dict[str, Any]) -> None:
+    assert greedy_actions(**changes)[0] != PASS
 
 
 def success(settings: dict[str, Any]) -> float:
@@ -21,10 +96,12 @@ def success(settings: dict[str, Any]) -> float:
     return success_from_west(load_policy(str(newest_model(run)), slots=4))
 
 
+@pytest.mark.slow
 def test_it_takes_the_turn(settings: dict[str, Any]) -> None:
     assert success(settings) >= STITCHED
 
 
+@pytest.mark.slow
 def test_without_the_next_state_it_does_not(
     settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -32,6 +109,7 @@ def test_without_the_next_state_it_does_not(
     assert success(settings) <= MISSED
 
 
+@pytest.mark.slow
 def test_with_the_wrong_sign_it_does_not(
     settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
