@@ -103,7 +103,7 @@ def plan_rows(
             prompts are long beside them.
     """
     if share_prompts:
-        rows = _share_prompts(examples, min(max_tokens, ROW_TOKENS))
+        rows = rows_by_prompt(examples, min(max_tokens, ROW_TOKENS))
     else:
         rows = [[index] for index in range(len(examples))]
     lengths = [_row_length(examples, row) for row in rows]
@@ -117,7 +117,8 @@ def plan_rows(
     return batches
 
 
-def _share_prompts(examples: Sequence[Example], max_tokens: int) -> Rows:
+def rows_by_prompt(examples: Sequence[Example], max_tokens: int) -> Rows:
+    """Rows of examples with one prompt each, of at most `max_tokens` where they are several."""
     rows: Rows = []
     open_row: dict[bytes, list[int]] = {}
     for index, example in enumerate(examples):

@@ -1,7 +1,9 @@
 """Pairs of responses as preference optimization learns from them: how they lie in tensors, and how
 likely the reference finds them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from itertools import chain
 from typing import NamedTuple
 
 import torch
@@ -18,6 +20,8 @@ from forethought.models.batching import (
     TokenBatch,
     build_batch,
     mark_in_window,
+    plan_rows,
+    rows_by_prompt,
 )
 from forethought.models.encoding import Encoder
 from forethought.offline.rows import stored_prompt
@@ -44,6 +48,12 @@ class AnswerSample(NamedTuple):
     anchor_action: float = 0.0
     """The same under the model that APC holds to."""
 
+    @property
+    def key(self) -> tuple[bytes, tuple[int, ...], tuple[tuple[int, ...] | None, ...]]:
+        """Equal for equal responses to equal prompts, whose log-probs are equal."""
+        example = self.example
+        return example.prompt.key, example.completion_ids, example.allowed_ids
+
 
 class PairSample(NamedTuple):
     """Both answers of a pair."""
@@ -52,11 +62,13 @@ class PairSample(NamedTuple):
     loser: AnswerSample
 
 
-def to_pair_sample(pair: Pair, policy: HuggingFacePolicy) -> PairSample:
-    """A pair of recorded steps as training data."""
-    return PairSample(
-        to_answer_sample(pair.winner.step, policy), to_answer_sample(pair.loser.step, policy)
-    )
+def to_pair_samples(pairs: Sequence[Pair], policy: HuggingFacePolicy) -> list[PairSample]:
+    """Pairs of recorded steps as training data; a step is read once, whatever pairs it is in."""
+    steps = {id(side.step): side.step for pair in pairs for side in pair}
+    answers = {key: to_answer_sample(step, policy) for key, step in steps.items()}
+    return [
+        PairSample(answers[id(pair.winner.step)], answers[id(pair.loser.step)]) for pair in pairs
+    ]
 
 
 def to_answer_sample(step: Step, policy: HuggingFacePolicy) -> AnswerSample:
@@ -90,39 +102,44 @@ def _read_back(ids: tuple[int, ...], encoder: Encoder) -> Completion:
 def plan_pairs(pairs: Sequence[PairSample], max_tokens: int) -> list[list[int]]:
     """Splits pairs into micro-batches of at most `max_tokens`, padding included.
 
-    The two answers of a pair stay together, for the loss compares them; pairs of like width
+    The two responses of a pair stay together, for the loss compares them; pairs of similar length
     meet. A pair that is wider alone has a micro-batch of its own.
     """
-    shapes = [_shape(pair) for pair in pairs]
+    longest = [max(side.example.length for side in pair) for pair in pairs]
     micro_batches: list[list[int]] = []
-    rows = 0
-    for index in sorted(range(len(pairs)), key=lambda i: (shapes[i].width, i)):
-        # Sorted: this pair is the widest so far, so it sets the padded width.
-        rows += shapes[index].rows
-        if micro_batches and rows * shapes[index].width <= max_tokens:
+    for index in sorted(range(len(pairs)), key=lambda i: (longest[i], i)):
+        joined = [*micro_batches[-1], index] if micro_batches else []
+        if joined and _tokens([pairs[i] for i in joined]) <= max_tokens:
             micro_batches[-1].append(index)
         else:
             micro_batches.append([index])
-            rows = shapes[index].rows
     return micro_batches
 
 
-class _Shape(NamedTuple):
-    rows: int
-    width: int
+def _tokens(pairs: Sequence[PairSample]) -> int:
+    """Of these pairs in one forward pass, padding included."""
+    rows = _rows(distinct_answers(pairs))
+    lengths = [row[0].example.length - len(row[0].example.completion_ids) for row in rows]
+    ends = [sum(len(answer.example.completion_ids) for answer in row) for row in rows]
+    return len(rows) * max(map(sum, zip(lengths, ends, strict=True)))
 
 
-def _shape(pair: PairSample) -> _Shape:
-    """Answers to one prompt share a row, where they fit into one."""
-    winner, loser = (side.example for side in pair)
-    together = winner.length + len(loser.completion_ids)
-    if winner.prompt.key == loser.prompt.key and together <= ROW_TOKENS:
-        return _Shape(1, together)
-    return _Shape(2, max(winner.length, loser.length))
+def distinct_answers(pairs: Sequence[PairSample]) -> list[AnswerSample]:
+    """Each response to each prompt once, however many pairs it is in."""
+    return list({answer.key: answer for pair in pairs for answer in pair}.values())
+
+
+def _rows(answers: Sequence[AnswerSample]) -> list[list[AnswerSample]]:
+    """Responses to one prompt share a row, of at most twice the width of the widest alone: so
+    much is padding at most."""
+    examples = [answer.example for answer in answers]
+    widest = 2 * max(example.length for example in examples)
+    rows = rows_by_prompt(examples, min(widest, ROW_TOKENS))
+    return [[answers[index] for index in row] for row in rows]
 
 
 class PairTokens(NamedTuple):
-    """Pairs in one forward pass; every answer is one of its B completions."""
+    """Pairs in one forward pass, every response of theirs once, as one of its B completions."""
 
     tokens: TokenBatch
     thought_mask_BT: Tensor
@@ -139,16 +156,11 @@ def lay_out_pairs(
     pairs: Sequence[PairSample], encoder: Encoder, device: torch.device
 ) -> PairTokens:
     """The tensors of one micro-batch, on the device."""
-    answers = [side for pair in pairs for side in pair]
-    rows: list[list[Example]] = []
-    for winner, loser in pairs:
-        if _shape(PairSample(winner, loser)).rows == 1:
-            rows.append([winner.example, loser.example])
-        else:
-            rows += [[winner.example], [loser.example]]
-    tokens = build_batch(rows, encoder)
+    rows = _rows(distinct_answers(pairs))
+    answers = [answer for row in rows for answer in row]
+    places = {answer.key: place for place, answer in enumerate(answers)}
+    tokens = build_batch([[answer.example for answer in row] for row in rows], encoder)
     thoughts_BT = mark_in_window(tokens, [answer.is_thought for answer in answers])
-    winners_P = torch.arange(0, 2 * len(pairs), 2)
     references = tuple(
         torch.tensor(numbers, device=device)
         for side in zip(*pairs, strict=True)
@@ -161,8 +173,8 @@ def lay_out_pairs(
     return PairTokens(
         tokens.to(device),
         thoughts_BT.to(device),
-        winners_P.to(device),
-        winners_P.to(device) + 1,
+        torch.tensor([places[pair.winner.key] for pair in pairs], device=device),
+        torch.tensor([places[pair.loser.key] for pair in pairs], device=device),
         references,
         torch.tensor([answer.anchor_action for answer in answers], device=device),
     )
@@ -173,8 +185,7 @@ def answers_of(scores: Scores, pairs: PairTokens) -> tuple[Answers, Answers]:
     mask_BT = pairs.tokens.mask_BT
     thought_BT = pairs.thought_mask_BT & mask_BT
     action_BT = ~pairs.thought_mask_BT & mask_BT
-    thoughts_B = torch.where(thought_BT, scores.logprobs_BT, 0.0).sum(1)
-    action_B = torch.where(action_BT, scores.logprobs_BT, 0.0).sum(1)
+    thoughts_B, action_B = sums_of(scores, pairs.thought_mask_BT, mask_BT)
     winners, losers = (
         Answers(
             thoughts_P=thoughts_B[side_P],
@@ -187,6 +198,13 @@ def answers_of(scores: Scores, pairs: PairTokens) -> tuple[Answers, Answers]:
         for side_P, first in ((pairs.winners_P, 0), (pairs.losers_P, 2))
     )
     return winners, losers
+
+
+def sums_of(scores: Scores, thought_mask_BT: Tensor, mask_BT: Tensor) -> tuple[Tensor, Tensor]:
+    """log π(T|x) and log π(a|x, T) of every completion [B], nats."""
+    thoughts_B = torch.where(thought_mask_BT & mask_BT, scores.logprobs_BT, 0.0).sum(1)
+    action_B = torch.where(~thought_mask_BT & mask_BT, scores.logprobs_BT, 0.0).sum(1)
+    return thoughts_B, action_B
 
 
 RATIO_TOLERANCE = 1e-3
@@ -215,65 +233,92 @@ class Known(NamedTuple):
     """KTO's: the mean log-ratio of the answers, nats, at least 0."""
 
 
+class Scored(NamedTuple):
+    """One response under the policy, the reference and what APC holds to; nats."""
+
+    logprobs_T: Tensor
+    """The policy's, of every token of the completion."""
+    own: float
+    """log π(T, a|x)."""
+    reference_thoughts: float
+    reference_action: float
+    anchor_action: float
+
+
 def ask_reference(pairs: Sequence[Pair], context: DPOContext) -> Known:
     """Scores the answers as the reference would have given them, and as the policy did.
+
+    Each response to each prompt is scored once, however many pairs it is in.
 
     Raises:
         OffPolicyError: the policy's own log-probs in fp32 are not those that were sampled:
             prompt, image, ids or weights are not those of the rollout.
     """
-    policy, _, reference, anchor, config, run = context
-    samples = [to_pair_sample(pair, policy) for pair in pairs]
+    policy, _, _, _, config, run = context
+    samples = to_pair_samples(pairs, policy)
     policy.module.eval()
-    largest, ratios = 0.0, 0.0
-    for indices in plan_pairs(samples, config.compute.micro_batch_tokens):
-        chosen = [samples[index] for index in indices]
-        layout = lay_out_pairs(chosen, policy.encoder, policy.device)
-        own = scores_of(layout, context)
-        with reference.in_place():
-            theirs = scores_of(layout, context)
-        held = theirs
-        if anchor is not reference:
-            with anchor.in_place():
-                held = scores_of(layout, context)
-        if config.data is None:
-            largest = max(largest, deviation(own, layout.tokens.mask_BT, chosen))
-        sides = [answers_of(scores, layout) for scores in (own, theirs, held)]
-        ratios += sum(
-            float((mine.logprobs - other.logprobs).sum())
-            for mine, other in zip(*sides[:2], strict=True)
-        )
-        for position, index in enumerate(indices):
-            samples[index] = PairSample(
-                *(
-                    sample._replace(
-                        reference_thoughts=float(answers.thoughts_P[position]),
-                        reference_action=float(answers.action_P[position]),
-                        anchor_action=float(start.action_P[position]),
-                    )
-                    for sample, answers, start in zip(samples[index], *sides[1:], strict=True)
-                )
-            )
+    scored = {
+        answer.key: scores
+        for rows in _micro_batches(distinct_answers(samples), config)
+        for answer, scores in zip(chain(*rows), _score(rows, context), strict=True)
+    }
+    sides = [(answer, scored[answer.key]) for pair in samples for answer in pair]
+    largest = max((deviation(*side) for side in sides), default=0.0) if not config.data else 0.0
     largest = max(run.gather([largest]))
     if config.compute.precision == "fp32" and largest > RATIO_TOLERANCE:
         raise OffPolicyError(
             f"before the first update a ratio is off 1 by {largest:.2g} — expected at most "
             f"{RATIO_TOLERANCE:g}: the recomputed log-probs are not those that were sampled"
         )
+    ratios = sum(s.own - s.reference_thoughts - s.reference_action for _, s in sides)
+    known = [
+        answer._replace(
+            reference_thoughts=scores.reference_thoughts,
+            reference_action=scores.reference_action,
+            anchor_action=scores.anchor_action,
+        )
+        for answer, scores in sides
+    ]
+    samples = [PairSample(*both) for both in zip(known[::2], known[1::2], strict=True)]
     count = 2 * sum(run.gather([len(samples)]))
     return Known(samples, largest, max(0.0, sum(run.gather([ratios])) / max(count, 1)))
 
 
-def deviation(scores: Scores, mask_BT: Tensor, pairs: Sequence[PairSample]) -> float:
+def deviation(answer: AnswerSample, scores: Scored) -> float:
     """The largest |ratio - 1| of a token, between its log-probs now and as sampled."""
-    sampled = [answer.sampled_logprobs for pair in pairs for answer in pair]
-    flat = torch.tensor([logprob for row in sampled for logprob in row])
-    return float((scores.logprobs_BT[mask_BT].cpu() - flat).expm1().abs().max())
+    sampled = torch.tensor(answer.sampled_logprobs)
+    return float((scores.logprobs_T - sampled).expm1().abs().max())
 
 
-def scores_of(layout: PairTokens, context: DPOContext) -> Scores:
-    """What the model in place gives the responses, without gradient."""
-    with torch.no_grad(), context.run.autocast():
-        temperature = context.config.rollout.sampling.temperature
-        scores: Scores = context.updater.module(layout.tokens, temperature=temperature)
-    return scores
+def _micro_batches(
+    answers: Sequence[AnswerSample], config: DPOConfig
+) -> Iterator[list[list[AnswerSample]]]:
+    """Responses to one prompt share a row."""
+    examples = [answer.example for answer in answers]
+    for rows in plan_rows(examples, config.compute.micro_batch_tokens):
+        yield [[answers[index] for index in row] for row in rows]
+
+
+def _score(rows: Sequence[Sequence[AnswerSample]], context: DPOContext) -> list[Scored]:
+    """The responses of one micro-batch, row after row, without gradient."""
+    policy, updater, reference, anchor, config, run = context
+    answers = [answer for row in rows for answer in row]
+    tokens = build_batch([[answer.example for answer in row] for row in rows], policy.encoder)
+    thoughts_BT = mark_in_window(tokens, [answer.is_thought for answer in answers])
+    tokens, thoughts_BT = tokens.to(policy.device), thoughts_BT.to(policy.device)
+
+    def scores_of(model: Reference | None) -> Scores:
+        place = nullcontext() if model is None else model.in_place()
+        with place, torch.no_grad(), run.autocast():
+            scores: Scores = updater.module(tokens, temperature=config.rollout.sampling.temperature)
+        return scores
+
+    own = scores_of(None)
+    theirs = scores_of(reference)
+    held = theirs if anchor is reference else scores_of(anchor)
+    mask_BT = tokens.mask_BT
+    sums = [sums_of(scores, thoughts_BT, mask_BT) for scores in (own, theirs, held)]
+    (thoughts_B, action_B), (reference_thoughts_B, reference_action_B), (_, anchor_B) = sums
+    numbers = (thoughts_B + action_B, reference_thoughts_B, reference_action_B, anchor_B)
+    logprobs = [row[mask] for row, mask in zip(own.logprobs_BT.cpu(), mask_BT.cpu(), strict=True)]
+    return [Scored(*each) for each in zip(logprobs, *(n.tolist() for n in numbers), strict=True)]

@@ -11,7 +11,7 @@ from forethought.algorithms.dpo.samples import (
     answers_of,
     lay_out_pairs,
     plan_pairs,
-    to_pair_sample,
+    to_pair_samples,
 )
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.losses.preference import dpo_loss
@@ -44,7 +44,7 @@ def pairs() -> list[Pair]:
 
 @pytest.fixture(scope="module")
 def samples(pairs: list[Pair], policy: HuggingFacePolicy) -> list[PairSample]:
-    return [to_pair_sample(pair, policy) for pair in pairs]
+    return to_pair_samples(pairs, policy)
 
 
 def test_each_response_is_scored_after_its_own_prompt(
@@ -78,7 +78,7 @@ def test_at_the_reference_the_gradient_is_a_policy_gradient(
     beta, parts = 0.3, pairs_in_play(compared)
     assert len(parts) >= 3
     policy.module.without_dropout()
-    bare = [to_pair_sample(pair, policy) for pair in parts]
+    bare = to_pair_samples(parts, policy)
     with torch.no_grad():
         layout = lay_out_pairs(bare, policy.encoder, policy.device)
         known = answers_of(policy.module(layout.tokens, temperature=0.7), layout)
@@ -168,7 +168,7 @@ def test_references_stay_with_their_answers(
     torch.testing.assert_close(losers.reference_action_P, n + 0.75)
 
 
-@pytest.mark.parametrize("most", [1, 200, 400, 100000])
+@pytest.mark.parametrize("most", [1, 100, 200, 100000])
 def test_micro_batches_hold_whole_pairs(
     most: int, samples: list[PairSample], policy: HuggingFacePolicy
 ) -> None:
