@@ -96,7 +96,8 @@ def line(row: Row, base: Row) -> str:
     seeds = ", ".join(f"{100 * np.mean([t.success for t in s]):.1f}" for s in row.greedy if s)
     cells = [
         *(row.name, seeds or "–", success(greedy), difference(row, base)),
-        *map(percent, (true.perception_accuracy, true.thought_action_consistency)),
+        *map(percent, (true.perception_accuracy, true.inference_accuracy)),
+        percent(true.thought_action_consistency),
         *map(percent, (contradictions(greedy), true.strict_format)),
         *(success(last), percent(sampled.perception_accuracy)),
         *map(percent, (sampled.thought_action_consistency, contradictions(last))),
@@ -128,10 +129,11 @@ def main() -> None:
     base = rows[min(1, len(rows) - 1)]
     print(
         "| | success of each seed, % | together | difference to "
-        f"{base.name}, points | perception, % | thought names action, % | another one, % "
-        "| strict form, % | sampled: success | perception | thought names action | another one |"
+        f"{base.name}, points | perception, % | comparison, % | thought names action, % "
+        "| another one, % | strict format, % | sampled: success | perception | names action "
+        "| another one |"
     )
-    print(f"|{'---|' * 12}")
+    print(f"|{'---|' * 13}")
     for row in rows:
         print(line(row, base))
     if given.plot is not None:
