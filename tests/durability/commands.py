@@ -13,8 +13,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import wraps
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,6 +82,19 @@ def run(words: str, *, strike: Strike | None = None) -> Outcome:
             process.join()
             raise TimeoutError(f"{words}: has not ended; stderr: {err.read_text()[-2000:]}")
         return Outcome(process.exitcode, out.read_text(), err.read_text())
+
+
+@contextmanager
+def forked(words: str) -> Generator[ForkServerProcess]:
+    """A command under way, which the block kills; its output is thrown away."""
+    nowhere = Path(os.devnull)
+    process = _FORK.Process(target=_run, args=(words_of(words), None, nowhere, nowhere))
+    process.start()
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.join()
 
 
 def start(words: str) -> subprocess.Popen[bytes]:
