@@ -32,7 +32,7 @@ from forethought.rollouts.seeding import Split
 from forethought.rollouts.store import read_shard, write_shard
 from forethought.runs.checkpoints import model_source
 from forethought.runs.metrics import MetricsLog, read_metrics
-from forethought.runs.run_folder import RunFolder
+from forethought.runs.run_folder import LOG_SEALS, RunFolder
 from forethought.types import Metric, Trajectory
 from tests.durability.comparison import assert_same_run, iterations_with_pairs
 from tests.durability.conftest import CHOOSING, DPO, PPO, PPO_ITERATIONS, SFT, trained
@@ -196,7 +196,7 @@ def flipped_shards(flips: int) -> Found:
 
 
 def flipped_results(flips: int) -> Found:
-    """One bit of evaluation.json, metrics.jsonl or timings.jsonl, where it changes what is read."""
+    """One bit of evaluation.json, of a log or of the logs' seals, where it changes what is read."""
     draw = random.Random(3)
     with tempfile.TemporaryDirectory() as name:
         folder = RunFolder.create(Path(name) / "run")
@@ -209,6 +209,7 @@ def flipped_results(flips: int) -> Found:
             folder.evaluation_path: _evaluation,
             folder.metrics_path: _log,
             folder.timings_path: _log,
+            folder.path / LOG_SEALS: lambda _: _log(folder.metrics_path),
         }
         sound = {path: read(path) for path, read in files.items()}
         failures = 0
@@ -216,7 +217,7 @@ def flipped_results(flips: int) -> Found:
             path = draw.choice(list(files))
             with _flipped(path, draw), suppress(StorageError):
                 failures += files[path](path) != sound[path]
-    return Found("a bit of evaluation.json or a log flipped", flips, failures)
+    return Found("a bit of evaluation.json, a log or logs.json flipped", flips, failures)
 
 
 def _evaluation(path: Path) -> object:
