@@ -6,13 +6,15 @@ from typing import NamedTuple
 from forethought.agents.players import Progress, no_progress
 from forethought.agents.sources import Source, close_api, find_source, open_player
 from forethought.configs.acting import ApiConfig
+from forethought.configs.generation import GenerationConfig
 from forethought.configs.parts import EnvironmentConfig, PromptConfig, require
 from forethought.durable import write_text
 from forethought.evaluation.evaluate import Evaluated, EvaluationSettings, ScriptedRows, evaluate
 from forethought.evaluation.results import Evaluation
+from forethought.generation.contract import Policy
 from forethought.libraries import load_quietly
 from forethought.rollouts.store import write_shard
-from forethought.rollouts.task import require_known
+from forethought.rollouts.task import Task, require_known
 from forethought.runs.run_folder import RunFolder
 
 
@@ -31,6 +33,7 @@ def evaluate_source(
     environment: EnvironmentConfig,
     prompt: PromptConfig,
     api: ApiConfig | None = None,
+    generation: GenerationConfig | None = None,
     threads: int | None = None,
     keep: bool = True,
     scripted: ScriptedRows | None = None,
@@ -40,6 +43,7 @@ def evaluate_source(
 
     Args:
         name: a run folder, a checkpoint, a model, or `api:NAME`.
+        generation: engines that serve this very model, if they are to write its responses.
         keep: False keeps nothing. Results in another environment or with other prompts than the
             run's own are never kept.
         scripted: random policy and expert as they have played before, if they have.
@@ -66,7 +70,11 @@ def evaluate_source(
     folder = source.run if is_own and keep else None
     with nullcontext() if folder is None else folder.lock():
         load_quietly(threads=threads)
-        evaluated = _play(source, settings, environment, prompt, api, scripted, progress)
+        num_envs = min(settings.num_envs, settings.episodes)
+        player = open_player(
+            source, environment, prompt, slots=num_envs, api=api, generation=generation
+        )
+        evaluated = _play(source, player, settings, environment, prompt, api, scripted, progress)
         if folder is not None:
             write_shard(folder.evaluation_episodes_path, evaluated.trajectories)
             write_text(folder.evaluation_path, evaluated.evaluation.to_json())
@@ -75,6 +83,7 @@ def evaluate_source(
 
 def _play(
     source: Source,
+    player: tuple[Policy, Task],
     settings: EvaluationSettings,
     environment: EnvironmentConfig,
     prompt: PromptConfig,
@@ -82,8 +91,7 @@ def _play(
     scripted: ScriptedRows | None,
     progress: Progress,
 ) -> Evaluated:
-    num_envs = min(settings.num_envs, settings.episodes)
-    policy, world = open_player(source, environment, prompt, slots=num_envs, api=api)
+    policy, world = player
     try:
         with progress(settings.episodes) as bar:
             return evaluate(

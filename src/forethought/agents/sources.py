@@ -14,6 +14,7 @@ from forethought.chat.policy import PREFIX, ApiPolicy
 from forethought.configs.acting import ApiConfig
 from forethought.configs.contract import AnyConfig
 from forethought.configs.file import load_any_config
+from forethought.configs.generation import GenerationConfig
 from forethought.configs.parts import TINY_MODELS, EnvironmentConfig, PromptConfig
 from forethought.environments.contract import expert_of
 from forethought.errors import ConfigError
@@ -89,12 +90,14 @@ def open_player(
     *,
     slots: int,
     api: ApiConfig,
+    generation: GenerationConfig | None = None,
 ) -> tuple[Policy, Task]:
     """Loads a model, and opens a world in the way that the model sees it.
 
     Args:
         slots: answers that a model generates at a time.
         api: how a model behind an endpoint is asked.
+        generation: engines that serve this very model, if they are to write its responses.
 
     Raises:
         ForethoughtError: a model, world or option that is not there.
@@ -103,6 +106,8 @@ def open_player(
         return open_api_player(source.model, environment, prompt, api)
     if (open_policy := source.open_policy) is not None:
         return open_policy(Path(source.model), environment, prompt, slots=slots)
+    if generation is not None and generation.engine:
+        return open_remote_player(source.model, environment, prompt, generation)
     from forethought.value_guided.policy import load_acting
 
     if prompt.history == "summary":  # refuses at once what is no use once the model is loaded
@@ -132,11 +137,31 @@ def open_api_player(
     return ApiPolicy(name.removeprefix(PREFIX), endpoint, config), world
 
 
+def open_remote_player(
+    model: str, environment: EnvironmentConfig, prompt: PromptConfig, config: GenerationConfig
+) -> tuple[Policy, Task]:
+    """A model whose responses engines write: here are its tokenizer and processor alone.
+
+    Raises:
+        ForethoughtError: no model, environment or option of that name.
+    """
+    # torch is not needed to ask an endpoint.
+    from forethought.chat.remote import RemotePolicy
+    from forethought.models.encoding import Encoder
+    from forethought.models.loading import load_outline
+
+    outline = load_outline(model)
+    task = open_task(environment, prompt, default_image_size=outline.preferred_image_size)
+    return RemotePolicy(Encoder(outline.model, outline.processor), config), task
+
+
 def close_api(policy: Policy, config: ApiConfig) -> None:
-    """Ends the threads of a model behind an endpoint, and says on stderr what was asked for;
-    other policies have neither."""
+    """Ends the threads of a model behind an endpoint, and says on stderr what was asked for of an
+    API; other policies have neither."""
+    close = getattr(policy, "close", None)
+    if close is not None:
+        close()
     if isinstance(policy, ApiPolicy):
-        policy.close()
         print(usage_line(policy, config), file=sys.stderr)
 
 

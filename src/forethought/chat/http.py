@@ -1,4 +1,4 @@
-"""One request to a chat-completions endpoint, and what came back of it."""
+"""One request to an OpenAI-compatible endpoint, and what came back of it."""
 
 import http.client
 import time
@@ -82,10 +82,14 @@ def _is_plain_address(url: str) -> bool:
         return False
 
 
-def post(endpoint: Endpoint, body: bytes, *, timeout_s: float) -> Reply:
+def post(endpoint: Endpoint, body: bytes | None, path: str, *, timeout_s: float) -> Reply:
     """Sends one request, and reads the answer to its end.
 
     Redirections are not followed: they would take the key elsewhere.
+
+    Args:
+        body: JSON; None only asks for the page (GET).
+        path: below the endpoint's address: `/chat/completions`.
 
     Raises:
         NoReplyError: nothing came, or not all of it, or not in time.
@@ -93,7 +97,7 @@ def post(endpoint: Endpoint, body: bytes, *, timeout_s: float) -> Reply:
     headers = {"Content-Type": "application/json", "User-Agent": "forethought"}
     if endpoint.key is not None:
         headers["Authorization"] = f"Bearer {endpoint.key}"
-    request = urllib.request.Request(f"{endpoint.url}/chat/completions", body, headers)
+    request = urllib.request.Request(endpoint.url + path, body, headers)
     deadline_s = time.monotonic() + timeout_s
     try:
         with _opener().open(request, timeout=timeout_s) as response:

@@ -1,35 +1,23 @@
-"""The chat-completions protocol: requests and answers as records, and as the bytes of JSON.
+"""The OpenAI-compatible protocol as the client's side writes and reads it.
 
-Both sides of it, the client's (`chat.policy`) and the server's (`serving`). Reading is
-strict: what would change an answer and is not supported is refused, never passed over.
+Requests are records, `ChatRequest`, and so are answers, `ChatAnswer`; the server's side of the
+same bytes is `serving/dialect.py`. A prompt goes as messages (`/chat/completions`) or as the token
+ids themselves (`/completions`). Names of fields beyond OpenAI's are vLLM's: `return_token_ids`
+asks for the ids that were read (`prompt_token_ids`) and drawn (`token_ids`); SGLang's
+`metadata.weight_version` says which weights wrote the answer. `action_choices` and `allowed_ids`
+are our own: what an answer's action field is held to, and what each token was drawn from.
 """
 
 import json
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
-from forethought.chat.messages import ProtocolError, read_messages, write_messages
+from forethought.chat.messages import ProtocolError, write_messages
 from forethought.types import FinishReason, Message
 
-_NEUTRAL: dict[str, tuple[object, ...]] = {
-    "n": (1,),
-    "top_p": (1,),
-    "stop": ([],),
-    "presence_penalty": (0,),
-    "frequency_penalty": (0,),
-    "logit_bias": ({},),
-    "logprobs": (False,),
-    "top_logprobs": (0,),
-    "tools": ([],),
-    "tool_choice": ("none", "auto"),
-    "response_format": ({"type": "text"},),
-}
-"""What is not supported, and the values with which it changes nothing."""
-
-_IGNORED = {"user", "metadata", "store", "stream_options", "service_tier", "safety_identifier"}
-"""Says nothing about the answer."""
+CHAT, COMPLETIONS = "/chat/completions", "/completions"
+"""Below the base address: for messages, and for token ids."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,168 +25,171 @@ class ChatRequest:
     """What a client asks."""
 
     model: str
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...] = ()
+    prompt_ids: tuple[int, ...] | None = None
+    """The prompt as the model reads it, instead of messages."""
     max_tokens: int | None = None
     """Longest answer; None: the server's own limit."""
     temperature: float | None = None
     """None: the server's own, by convention 1."""
+    top_p: float | None = None
+    """Nucleus that tokens are drawn from; None: by convention 1, all."""
+    n: int | None = None
+    """Answers to the prompt; None: 1. The i-th one's seed is `seed` + i."""
     seed: int | None = None
     """Equal seeds give equal answers, where the server can."""
+    stop: tuple[str, ...] = ()
+    """Texts that end the answer, and are no part of its text."""
+    logprobs: bool = False
+    """Whether the answer says how likely each token was in the distribution it was drawn from."""
+    return_token_ids: bool = False
+    """Whether the ids that were read and drawn come along."""
+    action_choices: tuple[str, ...] | None = None
+    """Actions that the action field is held to."""
     stream: bool = False
     """Whether the answer comes as events."""
+
+    @property
+    def path(self) -> str:
+        """Where it is sent, below the base address."""
+        return CHAT if self.prompt_ids is None else COMPLETIONS
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the answers to a prompt."""
+
+    text: str
+    finish_reason: FinishReason
+    token_ids: tuple[int, ...] | None = None
+    """None: they were not asked for, or the server does not give them."""
+    logprobs: tuple[float, ...] | None = None
+    allowed_ids: tuple[tuple[int, ...] | None, ...] = ()
+    """As `Completion` has them."""
+    token_offsets: tuple[int, ...] = ()
+    """Where each token's characters start in `text`; what the server's side writes."""
 
 
 @dataclass(frozen=True)
 class ChatAnswer:
     """What a server answers."""
 
-    text: str
-    finish_reason: FinishReason
-    prompt_tokens: int | None
+    choices: tuple[Choice, ...]
+    prompt_tokens: int | None = None
     """None where the server does not count."""
-    completion_tokens: int | None
+    completion_tokens: int | None = None
+    """Of all choices."""
+    prompt_ids: tuple[int, ...] | None = None
+    """The ids that the model read."""
+    model: str | None = None
+    weight_version: str | None = None
+    """Of the weights that wrote it, where the server says."""
+
+    @property
+    def text(self) -> str:
+        """Of the first choice."""
+        return self.choices[0].text
+
+    @property
+    def finish_reason(self) -> FinishReason:
+        """Of the first choice."""
+        return self.choices[0].finish_reason
 
 
-class Envelope(NamedTuple):
-    """What stands around an answer."""
+def write_request(request: ChatRequest, more: dict[str, Any] | None = None) -> bytes:
+    """The body of a request. What is None is left to the server.
 
-    request_id: str
-    model: str
-    created_s: int
-    """Since 1970 (UTC)."""
-
-
-# The client's side
-
-
-def write_request(request: ChatRequest) -> bytes:
-    """The body of a request. What is None is left to the server."""
+    Args:
+        more: fields that only some servers know.
+    """
+    is_chat = request.prompt_ids is None
+    # In the one protocol whether, in the other how many others beside the one that was drawn.
+    logprobs = (True if is_chat else 0) if request.logprobs else None
     content: dict[str, Any] = {
         "model": request.model,
-        "messages": write_messages(request.messages),
+        "messages": write_messages(request.messages) if is_chat else None,
+        "prompt": request.prompt_ids,
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,
+        "top_p": request.top_p,
+        "n": request.n,
         "seed": request.seed,
+        "stop": request.stop or None,
+        "logprobs": logprobs,
+        "return_token_ids": request.return_token_ids or None,
+        "action_choices": request.action_choices,
         "stream": request.stream or None,
+        **(more or {}),
     }
     present = {name: value for name, value in content.items() if value is not None}
     return json.dumps(present).encode("ascii")
 
 
 def read_answer(body: bytes) -> ChatAnswer:
-    """The first choice of an answer that came whole. No text, as with a refusal, is "".
+    """An answer that came whole, to messages or to ids. No text, as with a refusal, is "".
 
     Raises:
         ProtocolError: not the JSON of an answer.
     """
-    content = _object(body)
-    try:
-        choices = cast(list[dict[str, Any]], content["choices"])
-        text: object = choices[0]["message"]["content"]
-        reason: object = choices[0].get("finish_reason")
-    except (KeyError, IndexError, TypeError, AttributeError):
-        raise ProtocolError("expected choices[0].message.content") from None
-    if text is not None and not isinstance(text, str):
-        raise ProtocolError(f"choices[0].message.content is a {type(text).__name__}, expected text")
+    content = read_object(body)
+    choices: object = content.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise ProtocolError("expected choices[0]")
     usage = content.get("usage")
     counts = cast(dict[str, object], usage) if isinstance(usage, dict) else {}
+    first = cast(list[object], choices)[0]
+    # vLLM: of chats beside the choices, else in each of them.
+    ids = content.get("prompt_token_ids")
+    if ids is None and isinstance(first, dict):
+        ids = cast(dict[str, object], first).get("prompt_token_ids")
+    metadata: object = content.get("metadata")
+    version = metadata.get("weight_version") if isinstance(metadata, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    model = content.get("model")
     return ChatAnswer(
-        text=text or "",
-        finish_reason=FinishReason.LENGTH if reason == "length" else FinishReason.STOP,
+        choices=tuple(_read_choice(choice) for choice in cast(list[object], choices)),
         prompt_tokens=_count(counts.get("prompt_tokens")),
         completion_tokens=_count(counts.get("completion_tokens")),
+        prompt_ids=None if ids is None else _ids(ids, "prompt_token_ids"),
+        model=model if isinstance(model, str) else None,
+        weight_version=None if version is None else str(version),  # pyright: ignore[reportUnknownArgumentType]
     )
+
+
+def read_models(body: bytes) -> tuple[tuple[str, str], ...]:
+    """Name and owner of each model that a server lists, in its order.
+
+    Raises:
+        ProtocolError: not the JSON of such a list.
+    """
+    listed = read_object(body).get("data")
+    if not isinstance(listed, list):
+        raise ProtocolError("expected data, a list of models")
+    found: list[tuple[str, str]] = []
+    for item in cast(list[object], listed):
+        fields = cast(dict[str, object], item) if isinstance(item, dict) else {}
+        if not isinstance(fields.get("id"), str):
+            raise ProtocolError("expected an id for every model")
+        found.append((str(fields["id"]), str(fields.get("owned_by", ""))))
+    return tuple(found)
 
 
 def read_error(body: bytes) -> str:
     """What a server says about a request that it refuses; the beginning of whatever it sent
     where that is no error of this protocol."""
     try:
-        error: object = _object(body).get("error")
+        error: object = read_object(body).get("error")
     except ProtocolError:
         return body[:200].decode("utf-8", errors="replace")
     message = cast(dict[str, object], error).get("message") if isinstance(error, dict) else error
     return message if isinstance(message, str) else body[:200].decode("utf-8", errors="replace")
 
 
-# The server's side
-
-
-def read_request(body: bytes) -> ChatRequest:
-    """A request.
+def read_object(body: bytes) -> dict[str, Any]:
+    """The JSON object that a body is.
 
     Raises:
-        ProtocolError: it is none, or asks for what is not supported.
+        ProtocolError: it is none.
     """
-    content = {name: value for name, value in _object(body).items() if value is not None}
-    model, stream = content.pop("model", None), content.pop("stream", False)
-    if not isinstance(model, str):
-        raise ProtocolError(f"model is {model!r} — expected a name; GET /v1/models lists them")
-    if not isinstance(stream, bool):
-        raise ProtocolError(f"stream is {stream!r} — expected true or false")
-    request = ChatRequest(
-        model=model,
-        messages=read_messages(content.pop("messages", None)),
-        max_tokens=_take_max_tokens(content),
-        temperature=_take_temperature(content),
-        seed=_take_seed(content),
-        stream=stream,
-    )
-    for name, value in content.items():
-        if name in _IGNORED or value in _NEUTRAL.get(name, ()):
-            continue
-        raise ProtocolError(f"{name} is not supported — leave it out")
-    return request
-
-
-def write_answer(answer: ChatAnswer, envelope: Envelope) -> bytes:
-    """The body of an answer."""
-    content = _envelope("chat.completion", envelope) | {
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": answer.text},
-                "finish_reason": str(answer.finish_reason),
-            }
-        ],
-        "usage": _usage(answer),
-    }
-    return json.dumps(content).encode("ascii")
-
-
-def write_events(answer: ChatAnswer, envelope: Envelope) -> Iterator[bytes]:
-    """An answer as server-sent events: all of its text in one, how it ended, and `[DONE]`."""
-    common = _envelope("chat.completion.chunk", envelope)
-    said = {"role": "assistant", "content": answer.text}
-    parts = ((said, None), ({}, str(answer.finish_reason)))
-    for delta, reason in parts:
-        choice = {"index": 0, "delta": delta, "finish_reason": reason}
-        yield b"data: " + json.dumps(common | {"choices": [choice]}).encode("ascii") + b"\n\n"
-    yield b"data: [DONE]\n\n"
-
-
-def write_models(names: tuple[str, ...], *, created_s: int) -> bytes:
-    """The list of what is served."""
-    models = [
-        {"id": name, "object": "model", "created": created_s, "owned_by": "forethought"}
-        for name in names
-    ]
-    return json.dumps({"object": "list", "data": models}).encode("ascii")
-
-
-def write_error(message: str, *, kind: str) -> bytes:
-    """The body that goes with a status of 400 or more.
-
-    Args:
-        kind: as the protocol calls it: `invalid_request_error`, `server_error`, …
-    """
-    return json.dumps({"error": {"message": message, "type": kind}}).encode("ascii")
-
-
-# Values
-
-
-def _object(body: bytes) -> dict[str, Any]:
     try:
         content: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -208,52 +199,62 @@ def _object(body: bytes) -> dict[str, Any]:
     return cast(dict[str, Any], content)
 
 
-def _take_max_tokens(content: dict[str, Any]) -> int | None:
-    older, newer = content.pop("max_tokens", None), content.pop("max_completion_tokens", None)
-    limit = older if newer is None else newer
-    if limit is not None and not (_is_whole(limit) and limit >= 1):
-        raise ProtocolError(f"max_tokens is {limit!r} — expected a whole number of 1 or more")
-    return limit
-
-
-def _take_temperature(content: dict[str, Any]) -> float | None:
-    value = content.pop("temperature", None)
-    if value is None:
-        return None
-    is_number = _is_whole(value) or isinstance(value, float)
-    if not is_number or not 0 <= value <= 100 or not math.isfinite(value):
-        raise ProtocolError(f"temperature is {value!r} — expected a number from 0 to 100")
-    return float(value)
-
-
-def _take_seed(content: dict[str, Any]) -> int | None:
-    value = content.pop("seed", None)
-    if value is not None and not (_is_whole(value) and -(2**63) <= value < 2**63):
-        raise ProtocolError(f"seed is {value!r} — expected a whole number of 64 bits")
-    return value
-
-
-def _is_whole(value: object) -> bool:
+def is_whole(value: object) -> bool:
+    """Whether a decoded value is a whole number; `true` is none."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _read_choice(value: object) -> Choice:
+    choice = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+    message: object = choice.get("message")
+    where = "message.content" if "text" not in choice else "text"
+    text: object = choice.get("text")
+    if isinstance(message, dict):
+        text = cast(dict[str, object], message).get("content")
+    elif "text" not in choice:
+        raise ProtocolError("expected choices[0].message.content")
+    if text is not None and not isinstance(text, str):
+        raise ProtocolError(f"choices[0].{where} is a {type(text).__name__}, expected text")
+    ids = choice.get("token_ids")
+    return Choice(
+        text=text or "",
+        finish_reason=(
+            FinishReason.LENGTH if choice.get("finish_reason") == "length" else FinishReason.STOP
+        ),
+        token_ids=None if ids is None else _ids(ids, "token_ids"),
+        logprobs=_logprobs(choice.get("logprobs")),
+        allowed_ids=_allowed(choice.get("allowed_ids")),
+    )
+
+
+def _logprobs(value: object) -> tuple[float, ...] | None:
+    """Of `{"token_logprobs": […]}`, or of chats' `{"content": [{"logprob": …}, …]}`."""
+    fields = cast(dict[str, Any], value) if isinstance(value, dict) else {}
+    content = fields.get("content")
+    found: object = fields.get("token_logprobs")
+    if isinstance(content, list):
+        tokens = cast(list[object], content)
+        found = [
+            cast(dict[str, Any], t).get("logprob") if isinstance(t, dict) else None for t in tokens
+        ]
+    if found is None:
+        return None
+    numbers = cast(list[object], found) if isinstance(found, list) else [None]
+    if not all(isinstance(n, float | int) and math.isfinite(n) for n in numbers):
+        raise ProtocolError("logprobs hold what is no number")
+    return tuple(float(cast(float, n)) for n in numbers)
+
+
+def _allowed(value: object) -> tuple[tuple[int, ...] | None, ...]:
+    rows = cast(list[object], value) if isinstance(value, list) else []
+    return tuple(None if row is None else _ids(row, "allowed_ids") for row in rows)
+
+
+def _ids(value: object, name: str) -> tuple[int, ...]:
+    if not isinstance(value, list) or not all(is_whole(i) for i in cast(list[object], value)):
+        raise ProtocolError(f"{name} is no list of token ids")
+    return tuple(cast(list[int], value))
 
 
 def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _envelope(kind: str, envelope: Envelope) -> dict[str, Any]:
-    return {
-        "id": envelope.request_id,
-        "object": kind,
-        "created": envelope.created_s,
-        "model": envelope.model,
-    }
-
-
-def _usage(answer: ChatAnswer) -> dict[str, int]:
-    prompt, completion = answer.prompt_tokens or 0, answer.completion_tokens or 0
-    return {
-        "prompt_tokens": prompt,
-        "completion_tokens": completion,
-        "total_tokens": prompt + completion,
-    }

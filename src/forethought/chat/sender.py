@@ -131,7 +131,7 @@ class Sender:
                 self._count(retries=1)
             self._await_turn()
             try:
-                reply = post(self._endpoint, body, timeout_s=self._config.timeout_s)
+                reply = post(self._endpoint, body, request.path, timeout_s=self._config.timeout_s)
                 if reply.status == 200:
                     answer = read_answer(reply.body)
                     self._count_answer(answer)

@@ -89,6 +89,11 @@ COMMANDS = (
         "forethought.cli.serve:serve",
         "Serve a trained policy by the OpenAI-compatible API.",
     ),
+    Command(
+        "work",
+        "forethought.cli.work:work",
+        "Play episodes for a run, on any machine that sees its folder.",
+    ),
     Command("play", "forethought.cli.play:play", "Play an environment yourself, in this terminal."),
     Command(
         "shop",

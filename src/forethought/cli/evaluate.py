@@ -14,6 +14,7 @@ from forethought.cli.next_command import require_environment
 from forethought.cli.settings import describe, read_settings
 from forethought.cli.terminal import episodes_bar, evaluation_table, progress_bar, rows_table
 from forethought.configs.acting import ActingConfig, ApiConfig, PolicyExtraction, ValueActingConfig
+from forethought.configs.generation import GenerationConfig
 from forethought.configs.parts import EnvironmentConfig, Inline, PromptConfig, require
 from forethought.errors import ConfigError
 from forethought.evaluation.evaluate import EvaluationSettings, ScriptedRows, play_policy, row_of
@@ -48,6 +49,10 @@ class Evaluate:
 
     api: ApiConfig = field(default_factory=ApiConfig)
 
+    engine: tuple[str, ...] = ()
+    """Addresses, `http://HOST:PORT`, of engines that serve RUN and write its responses in place of
+    this process (`forethought serve RUN`, or vLLM)."""
+
     beta: tuple[float, ...] | None = None
     """Of a run of `train q-sft` or `ilql`: act with each of these β, one row each, and leave the
     run's own results as they are."""
@@ -64,6 +69,7 @@ class Evaluate:
     def __post_init__(self) -> None:
         require(self.beta != (), "beta", "()", "one β or more")
         is_alone = self.beta is None
+        require(is_alone or not self.engine, "engine", self.engine, "none with --beta")
         for name, value in (("policy_extraction", self.policy_extraction), ("top_p", self.top_p)):
             require(value is None or not is_alone, name, value, "nothing without --beta")
         is_chosen_by = self.training_seeds and is_alone
@@ -80,6 +86,7 @@ def evaluate_with_bar(
         environment=settings.environment,
         prompt=settings.prompt,
         api=settings.api,
+        generation=GenerationConfig(settings.engine),
         threads=settings.threads,
         keep=keep,
         scripted=scripted,

@@ -60,6 +60,11 @@ class Serve:
     """Time for a request, from its headers to its answer: 408 where it does not come whole in
     that time, 504 where there is no answer yet. The headers have 10 seconds at most."""
 
+    weights_from: Path | None = None
+    """Folder below which newer weights may be loaded while it serves: adapters by
+    /v1/load_lora_adapter, all weights by /update_weights_from_disk. Name the `published` folder of
+    the run that trains by this engine. By default the weights stay what they are."""
+
     seed: int = 0
     """Of sampled answers whose requests name none."""
 
@@ -75,17 +80,19 @@ class Serve:
 
 
 def serve(settings: Serve) -> None:
-    """Serve a trained policy by the chat-completions protocol, for any client.
+    """Serve a trained policy by the OpenAI-compatible API, for any client and for training.
 
-    POST /v1/chat/completions honors messages (text, and one picture each as a data URL),
-    temperature (0 takes the most likely token), max_tokens, seed and stream; GET /v1/models
-    lists the model. Requests that come together are answered together. Ctrl-C ends it.
+    POST /v1/chat/completions takes messages (text, and one image each as a data URL), POST
+    /v1/completions token ids; both temperature (0 takes the most likely token), top_p, n, stop,
+    max_tokens, seed, logprobs, return_token_ids and stream. GET /v1/models lists the model and
+    its adapters. Requests that come together are answered together. Ctrl-C ends it.
 
     Examples:
       forethought serve runs/ppo
       forethought serve runs/ppo --name player --port 9000 --max-new-tokens 256
       OPENAI_BASE_URL=http://127.0.0.1:9000/v1 forethought evaluate api:player \\
           --environment.id Bandit
+      forethought serve runs/sft --port 9000 --weights-from runs/ppo/published
     """
     source = find_source(settings.run)
     if source.is_api:
@@ -93,8 +100,12 @@ def serve(settings: Serve) -> None:
     load_quietly(threads=settings.threads)
     if source.open_policy is not None:
         raise PolicyError(f"{settings.run} has no words — serve a language model")
+    from forethought.generation.huggingface import HuggingFacePolicy
+    from forethought.serving.weights import ServedWeights
+
     policy, check = load_served(settings, Path(source.model))
-    engine = Engine(policy, check, seed=settings.seed)
+    weights = ServedWeights(policy) if isinstance(policy, HuggingFacePolicy) else None
+    engine = Engine(policy, check, seed=settings.seed, weights=weights)
     name = settings.name or settings.run.rstrip("/")
     limits = Limits(
         request_bytes=settings.request_mib * 2**20,
@@ -102,6 +113,7 @@ def serve(settings: Serve) -> None:
         timeout_s=settings.timeout_s,
         prompt_bytes=prompt_bytes(policy),
         max_new_tokens=settings.max_new_tokens,
+        weights_from=settings.weights_from,
     )
     with serving(engine, model=name, host=settings.host, port=settings.port, limits=limits) as url:
         print(f"serving {name} at {url}", flush=True)

@@ -23,6 +23,11 @@ class GenerationRequest:
     """Above 0: sample; 0: take the most likely token."""
     choices: tuple[str, ...] | None = None
     """Actions that the answer's action field is held to; None: any text."""
+    top_p: float = 1.0
+    """Nucleus (Holtzman et al. 2020): each token is drawn from the fewest tokens that together are
+    at least so likely, and `allowed_ids` names them. 1: from all. Greedy requests ignore it."""
+    stop: tuple[str, ...] = ()
+    """Texts that end the answer: it is cut before the first of them, its ids are not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +39,9 @@ class GenerationResult:
     """Empty where `max_new_tokens` was 0."""
     value: float | None
     """The critic's estimate for the prompt, if the policy has a critic."""
+    version: int | None = None
+    """Which weights wrote it, where that may differ from the policy's own: an engine elsewhere
+    may have older ones."""
 
 
 class Policy(Protocol):

@@ -15,10 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from forethought.generation.constrained import ActionField
 from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.generation.queue import RequestQueue, room_for
-from forethought.generation.sampling import draw_tokens
+from forethought.generation.sampling import ActionField, draw_tokens, nucleus
 from forethought.generation.stepping import SteppedModel
 from forethought.models.actor_critic import RULED_OUT, ActorCritic
 from forethought.models.batching import Example, build_batch, plan_rows
@@ -57,6 +56,16 @@ class _Row:
         self.ids: list[int] = []
         self.logprobs: list[float] = []
         self.allowed: list[tuple[int, ...] | None] = []
+
+    @property
+    def has_nucleus(self) -> bool:
+        """Whether each token is drawn from a nucleus."""
+        return self.request.top_p < 1 and self.request.temperature > 0
+
+    @property
+    def is_held(self) -> bool:
+        """Whether tokens are drawn from some alone."""
+        return self.field is not None or self.has_nucleus
 
     def add(self, token: int, logprob: float) -> None:
         """Takes a token that was drawn."""
@@ -247,7 +256,8 @@ class DecodeLoop:
             zip(self._rows, drawn.ids_B.tolist(), drawn.logprobs_B.tolist(), strict=True)
         ):
             row.add(token, logprob)
-            if token in self._encoder.stop_ids or len(row.ids) == row.request.max_new_tokens:
+            is_over = token in self._encoder.stop_ids or self._stop_in(row) is not None
+            if is_over or len(row.ids) == row.request.max_new_tokens:
                 finished.append(index)
         results = [self._finish(self._rows[index]) for index in finished]
         if finished:
@@ -258,24 +268,42 @@ class DecodeLoop:
 
     def _held(self, logits_BV: Tensor) -> Tensor:
         """The logits with the tokens ruled out that lead to no action, where rows are held."""
-        held = [(index, row) for index, row in enumerate(self._rows) if row.field is not None]
+        held = [(index, row) for index, row in enumerate(self._rows) if row.is_held]
         if not held:
             return logits_BV
         logits_BV = logits_BV.clone()
         for index, row in held:
-            assert row.field is not None
-            allowed = row.field.allowed()
+            allowed = None if row.field is None else row.field.allowed()
+            self._keep(logits_BV[index], allowed)
+            if row.has_nucleus:
+                temperature, top_p = row.request.temperature, row.request.top_p
+                allowed = nucleus(logits_BV[index], temperature=temperature, top_p=top_p)
+                self._keep(logits_BV[index], allowed)
             row.allowed.append(allowed)
-            if allowed is not None:
-                ids = self._tensor(allowed)
-                kept = logits_BV[index, ids]
-                logits_BV[index] = RULED_OUT
-                logits_BV[index, ids] = kept
         return logits_BV
 
+    def _keep(self, logits_V: Tensor, allowed: Sequence[int] | None) -> None:
+        """Rules all other tokens out, in place; None: none."""
+        if allowed is not None:
+            ids = self._tensor(allowed)
+            kept = logits_V[ids]
+            logits_V.fill_(RULED_OUT)
+            logits_V[ids] = kept
+
+    def _stop_in(self, row: _Row) -> int | None:
+        """Where the first of the texts begins that end this answer, if it holds one."""
+        if not row.request.stop:
+            return None
+        text = self._encoder.detokenize(row.ids).text
+        places = [text.find(stop) for stop in row.request.stop]
+        return min((place for place in places if place >= 0), default=None)
+
     def _finish(self, row: _Row) -> GenerationResult:
-        stopped = row.ids[-1] in self._encoder.stop_ids
+        end = self._stop_in(row)
+        stopped = end is not None or row.ids[-1] in self._encoder.stop_ids
         text, offsets = self._encoder.detokenize(row.ids)
+        if end is not None:
+            text, offsets = text[:end], tuple(min(offset, end) for offset in offsets)
         completion = Completion(
             token_ids=tuple(row.ids),
             logprobs=tuple(row.logprobs),

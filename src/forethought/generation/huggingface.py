@@ -6,6 +6,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
+from forethought.errors import PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.generation.decoding import DecodeLoop
 from forethought.models.actor_critic import ActorCritic, Scores, ValueHead
@@ -79,8 +80,15 @@ class HuggingFacePolicy:
 
         Raises:
             PolicyError: with its answer, it is longer than what the model can read, or was
-                made to read.
+                made to read; or it has ids that are none of this model, or that stand for an
+                image which is not there.
         """
+        vocabulary = self.module.vocabulary
+        unknown = [i for i in prompt.token_ids if not 0 <= i < vocabulary]
+        if unknown:
+            raise PolicyError(f"token id {unknown[0]} — expected 0 to {vocabulary - 1}")
+        if not prompt.images and not set(self.encoder.placeholder_ids).isdisjoint(prompt.token_ids):
+            raise PolicyError("the prompt's ids hold places for images — send its messages instead")
         longest = len(prompt.token_ids) + max_new_tokens
         self.encoder.limits.require_positions(longest)
         self.encoder.limits.require_context(longest)

@@ -16,6 +16,7 @@ class _Question(NamedTuple):
     """Roles and texts: prompts for an endpoint have no token ids."""
     max_new_tokens: int
     choices: tuple[str, ...] | None
+    stop: tuple[str, ...]
 
 
 class RememberingPolicy:
@@ -47,7 +48,9 @@ class RememberingPolicy:
             return
         prompt = request.prompt
         said = tuple((message.role, message.text) for message in prompt.messages)
-        question = _Question(prompt.key, said, request.max_new_tokens, request.choices)
+        question = _Question(
+            prompt.key, said, request.max_new_tokens, request.choices, request.stop
+        )
         if question in self._answered:
             self._ready.append(replace(self._answered[question], key=request.key))
         elif question in self._waiting:

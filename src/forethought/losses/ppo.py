@@ -18,6 +18,33 @@ from forethought.losses.elements import (
 )
 
 
+def truncated_importance_weights(
+    *, logprobs: Tensor, sampled_logprobs: Tensor, cap: float
+) -> Tensor:
+    """How much more likely what was sampled is to the trainer than to the engine that drew it.
+
+        w = min(π(y) / π_engine(y), C)
+
+    Truncated importance sampling (Ionides 2008): an engine's kernels round otherwise, and its
+    weights may be some updates old. Times the advantage it makes the policy gradient the
+    trainer's own, up to the bias of the cap, without which single samples would rule.
+
+    Args:
+        logprobs: under the trainer's weights before the update, nats, fp32, no gradient.
+        sampled_logprobs: as the engine gave them, of the same shape: steps [B] or tokens [B, T].
+        cap: C > 0.
+
+    Raises:
+        ValueError: shapes differ, a wrong dtype, data that require gradient, C not positive.
+    """
+    require_one_shape(logprobs=logprobs, sampled_logprobs=sampled_logprobs)
+    require_float32(logprobs=logprobs, sampled_logprobs=sampled_logprobs)
+    require_constant(logprobs=logprobs, sampled_logprobs=sampled_logprobs)
+    if not cap > 0:
+        raise ValueError(f"cap: expected more than 0, got {cap}")
+    return (logprobs - sampled_logprobs).exp().clamp(max=cap)
+
+
 class PolicyLoss(NamedTuple):
     loss: Tensor  # scalar, to minimize
     clip_fraction: Tensor  # share of elements whose ratio left [1 - clip, 1 + clip]

@@ -82,6 +82,12 @@ def add_lora(model: PreTrainedModel, config: LoraConfig, *, seed: int) -> PeftMo
         return cast(PeftModel, get_peft_model(model, settings))
 
 
+def components_of(model: PreTrainedModel) -> tuple[str, ...]:
+    """Parts of a model that adapters sit on."""
+    paths = (path for path, _ in model.named_parameters() if ".lora_A." in path)
+    return tuple(sorted({component_of(path) for path in paths}))
+
+
 def save_weights(model: PreTrainedModel, adapter: PeftModel | None, folder: Path) -> None:
     """Writes a model, or of one with adapters those alone.
 
@@ -97,6 +103,34 @@ def load_lora(model: PreTrainedModel, folder: str) -> PeftModel:
     """Puts saved adapters back into the model that they were trained on, in place."""
     with _deprecated_words_ignored():
         return PeftModel.from_pretrained(model, folder, is_trainable=True)
+
+
+def load_adapter(
+    model: PreTrainedModel, adapter: PeftModel | None, name: str, folder: str
+) -> PeftModel:
+    """Loads saved adapters to act with, under a name, beside those that the model has."""
+    with _deprecated_words_ignored():
+        if adapter is None:
+            return PeftModel.from_pretrained(model, folder, adapter_name=name)
+        adapter.load_adapter(folder, adapter_name=name)
+        return adapter
+
+
+def activate_adapter(adapter: PeftModel, name: str | None) -> None:
+    """Puts the adapters of this name to work; None: none, the model answers as it is."""
+    model: Any = adapter.base_model
+    if name is None:
+        model.disable_adapter_layers()
+    else:
+        model.enable_adapter_layers()
+        adapter.set_adapter(name)
+
+
+def unload_adapter(adapter: PeftModel, name: str) -> None:
+    """Forgets the adapters of this name. Which others act is to be said again."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*was active which is now deleted", UserWarning)
+        adapter.delete_adapter(name)
 
 
 def outline_lora(model: PreTrainedModel, folder: str) -> PeftModel:

@@ -271,7 +271,9 @@ class Collector:
     def _on_transition(self, slot: Slot, reply: Reply, what: Transition, plan: Plan) -> None:
         assert slot.asked is not None
         action = slot.asked.action.action
-        slot.steps.append(taken_step(slot.asked, reply, what, self._policy.version))
+        wrote = slot.asked.result.version
+        version = self._policy.version if wrote is None else wrote
+        slot.steps.append(taken_step(slot.asked, reply, what, version))
         slot.asked = None
         self._remember(slot, action)
         slot.total_reward += what.reward

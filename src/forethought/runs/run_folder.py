@@ -8,6 +8,8 @@ logs.json          a seal of both logs
 tensorboard/       the same scalars
 checkpoints/       step_N/
 trajectories/      *.parquet
+published/         weights for engines, where they write the responses
+work/              episodes for workers, where they play
 evaluation.json
 evaluation_episodes.parquet
                    the held-out episodes behind it
@@ -88,6 +90,16 @@ class RunFolder:
     def pairs_dir(self) -> Path:
         """Which of the stored answers were compared, one file per shard."""
         return self.path / "pairs"
+
+    @property
+    def published_dir(self) -> Path:
+        """Weights for engines that write the run's responses."""
+        return self.path / "published"
+
+    @property
+    def work_dir(self) -> Path:
+        """Episodes that workers play."""
+        return self.path / "work"
 
     @property
     def evaluation_path(self) -> Path:
@@ -221,6 +233,8 @@ class RunFolder:
             self.checkpoints_dir,
             self.trajectories_dir,
             self.pairs_dir,
+            self.published_dir,
+            self.work_dir,
             self.evaluation_path,
             self.evaluation_episodes_path,
             self.faithfulness_path,

@@ -4,14 +4,24 @@ import asyncio
 import ipaddress
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 from forethought.chat.messages import ProtocolError
-from forethought.chat.protocol import ChatAnswer, ChatRequest, read_request, write_error
+from forethought.chat.protocol import ChatAnswer, ChatRequest
 from forethought.errors import PolicyError
+from forethought.serving.dialect import (
+    read_adapter,
+    read_adapter_name,
+    read_request,
+    read_weights,
+    write_error,
+)
 from forethought.serving.engine import Engine, StoppedError
+from forethought.serving.weights import Weights
 
 
 @dataclass(frozen=True)
@@ -28,7 +38,11 @@ class Limits:
     into no model, and their tokens are never counted: that alone can take half a minute."""
     max_new_tokens: int
     """Longest answer, and the length of those for which no other is asked."""
+    weights_from: Path | None = None
+    """Folder below which weights may be loaded from; None: they stay what they are."""
 
+
+T = TypeVar("T")
 
 MESSAGE_BYTES = 16
 """What a message counts for itself: its role takes tokens, too."""
@@ -84,11 +98,80 @@ class Admission:
         if self._is_local and not _is_loopback(host.strip("[]")):
             raise Refusal(403, "Host is not this machine's own — ask 127.0.0.1 or localhost")
 
-    async def answer(self, body: bytes, deadline_s: float) -> Answered:
+    @property
+    def adapters(self) -> tuple[str, ...]:
+        """Names of the adapters that are loaded."""
+        return self._engine.adapters
+
+    async def load_adapter(self, body: bytes, deadline_s: float) -> str:
+        """Loads adapters under a name, and says so.
+
+        Raises:
+            Refusal: no request, a place that weights may not come from, no adapters that fit.
+        """
+        try:
+            name, path = read_adapter(body)
+        except ProtocolError as error:
+            raise Refusal(400, str(error)) from None
+        if name == self.model:
+            raise Refusal(400, f"lora_name is {name!r}, the model's own name — choose another")
+        folder = self._allowed(path)
+        await self._change(lambda weights: weights.load_adapter(name, folder), deadline_s)
+        return f"adapter {name} is loaded"
+
+    async def unload_adapter(self, body: bytes, deadline_s: float) -> str:
+        """Unloads adapters, and says so.
+
+        Raises:
+            Refusal: no request, or there are none of this name.
+        """
+        try:
+            name = read_adapter_name(body)
+        except ProtocolError as error:
+            raise Refusal(400, str(error)) from None
+        self._allowed(".")
+        if name not in self.adapters:
+            raise Refusal(404, f"adapter {name!r} is not loaded")
+        await self._change(lambda weights: weights.unload_adapter(name), deadline_s)
+        return f"adapter {name} is unloaded"
+
+    async def update_weights(self, body: bytes, deadline_s: float) -> str:
+        """Reads all weights from a folder, and says so.
+
+        Raises:
+            Refusal: no request, a place that weights may not come from, no weights that fit.
+        """
+        try:
+            path, version = read_weights(body)
+        except ProtocolError as error:
+            raise Refusal(400, str(error)) from None
+        folder = self._allowed(path)
+        await self._change(lambda weights: weights.reload(folder, version), deadline_s)
+        return f"weights {version or path} are loaded"
+
+    def _allowed(self, path: str) -> Path:
+        """
+        Raises:
+            Refusal: weights may not come from there.
+        """
+        allowed = self.limits.weights_from
+        if allowed is None:
+            raise Refusal(403, "weights stay what they are — serve with --weights-from FOLDER")
+        folder = Path(path).resolve() if path != "." else allowed.resolve()
+        if not folder.is_relative_to(allowed.resolve()):
+            raise Refusal(403, f"{path} is not below {allowed}, which --weights-from names")
+        return folder
+
+    async def _change(self, apply: Callable[[Weights], None], deadline_s: float) -> None:
+        done = asyncio.wrap_future(self._engine.change(apply))
+        await self._wait(done, deadline_s)
+
+    async def answer(self, body: bytes, deadline_s: float, *, is_chat: bool) -> Answered:
         """Reads a request, once there is room for it, and waits for the answer.
 
         Args:
             deadline_s: in the loop's time.
+            is_chat: whether its prompt are messages, not token ids.
 
         Raises:
             Refusal: no room, no request, an unknown model, a request that is too long, no time.
@@ -100,8 +183,12 @@ class Admission:
         try:
             # In another thread: pictures take a while, and others want to be heard meanwhile.
             loop = asyncio.get_running_loop()
-            request = await loop.run_in_executor(self._reader, self._read, body)
-            answer = self._engine.ask(request, max_new_tokens=self._length_of(request))
+            request = await loop.run_in_executor(self._reader, self._read, body, is_chat)
+            answer = self._engine.ask(
+                request,
+                max_new_tokens=self._length_of(request),
+                adapter=None if request.model == self.model else request.model,
+            )
         except BaseException:
             self._room.release()
             raise
@@ -109,13 +196,15 @@ class Admission:
         answer.add_done_callback(lambda _: self._room.release())
         return Answered(request, await self._wait(asyncio.wrap_future(answer), deadline_s))
 
-    def _read(self, body: bytes) -> ChatRequest:
+    def _read(self, body: bytes, is_chat: bool) -> ChatRequest:
         try:
-            request = read_request(body)
+            request = read_request(body, is_chat=is_chat)
         except ProtocolError as error:
             raise Refusal(400, str(error)) from None
-        if request.model != self.model:
-            raise Refusal(404, f"model {request.model!r} is not served — known: {self.model}")
+        known = (self.model, *self.adapters)
+        if request.model not in known:
+            names = ", ".join(known)
+            raise Refusal(404, f"model {request.model!r} is not served — known: {names}")
         texts = (len(message.text.encode()) for message in request.messages)
         size, most = sum(texts) + MESSAGE_BYTES * len(request.messages), self.limits.prompt_bytes
         if size > most:
@@ -133,7 +222,7 @@ class Admission:
             raise Refusal(400, f"max_tokens is {wanted} — expected {longest} at most")
         return wanted
 
-    async def _wait(self, answer: asyncio.Future[ChatAnswer], deadline_s: float) -> ChatAnswer:
+    async def _wait(self, answer: asyncio.Future[T], deadline_s: float) -> T:
         try:
             async with asyncio.timeout_at(deadline_s):
                 return await answer  # One that is canceled before its turn is never begun.

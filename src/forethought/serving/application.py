@@ -8,21 +8,27 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from forethought.chat.protocol import (
+from forethought.chat.protocol import CHAT, COMPLETIONS
+from forethought.errors import visible
+from forethought.serving.admission import Admission, Refusal
+from forethought.serving.dialect import (
     Envelope,
     write_answer,
+    write_done,
     write_error,
     write_events,
     write_models,
 )
-from forethought.errors import visible
-from forethought.serving.admission import Admission, Refusal
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
-_CHAT, _MODELS = "/v1/chat/completions", "/v1/models"
-_METHODS = {_CHAT: "POST", _MODELS: "GET"}
+_CHAT, _COMPLETIONS, _MODELS = f"/v1{CHAT}", f"/v1{COMPLETIONS}", "/v1/models"
+_LOAD, _UNLOAD = "/v1/load_lora_adapter", "/v1/unload_lora_adapter"
+_UPDATE, _HEALTH = "/update_weights_from_disk", "/health"
+_METHODS = {_MODELS: "GET", _HEALTH: "GET"} | dict.fromkeys(
+    (_CHAT, _COMPLETIONS, _LOAD, _UNLOAD, _UPDATE), "POST"
+)
 _RETRY_AFTER_S = "1"
 _LINGER_S = 2.0
 """How long the rest of a refused request is read and dropped. Closed at once, its connection
@@ -42,7 +48,7 @@ class _Response(NamedTuple):
 
 
 class Application:
-    """Two pages, `POST /v1/chat/completions` and `GET /v1/models`, and errors for all others."""
+    """A few pages (`_METHODS`), and errors for all others."""
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
@@ -80,7 +86,7 @@ class Application:
         self._admission.require_host(headers.only("host"))
         path, method = scope["path"], scope["method"]
         if path not in _METHODS:
-            raise Refusal(404, f"no such page — GET {_MODELS} or POST {_CHAT}")
+            raise Refusal(404, f"no such page — {', '.join(_METHODS)}")
         if method != _METHODS[path]:
             raise Refusal(405, f"{visible(method)} is not allowed — {_METHODS[path]} {path}")
         if method == "POST" and headers.content_type != "application/json":
@@ -90,16 +96,31 @@ class Application:
         if length > most:
             raise Refusal(413, f"the request has {length} bytes — expected {most} at most")
         content = await body.read(deadline_s)
+        admission = self._admission
+        if path == _HEALTH:
+            return _Response(200, b"", "200")
         if path == _MODELS:
-            created_s = self._admission.started_s
-            return _Response(
-                200, write_models((self._admission.model,), created_s=created_s), "200"
+            listed = write_models(
+                admission.model, admission.adapters, created_s=admission.started_s
             )
-        return await self._chat(content, body, deadline_s)
+            return _Response(200, listed, "200")
+        changes = {
+            _LOAD: admission.load_adapter,
+            _UNLOAD: admission.unload_adapter,
+            _UPDATE: admission.update_weights,
+        }
+        if path in changes:
+            said = await changes[path](content, deadline_s)
+            return _Response(200, write_done(said), f"200 {said}")
+        return await self._answer(content, body, deadline_s, is_chat=path == _CHAT)
 
-    async def _chat(self, content: bytes, body: "_Body", deadline_s: float) -> _Response:
+    async def _answer(
+        self, content: bytes, body: "_Body", deadline_s: float, *, is_chat: bool
+    ) -> _Response:
         gone = asyncio.ensure_future(body.wait_until_gone())
-        answering = asyncio.ensure_future(self._admission.answer(content, deadline_s))
+        answering = asyncio.ensure_future(
+            self._admission.answer(content, deadline_s, is_chat=is_chat)
+        )
         try:
             await asyncio.wait({gone, answering}, return_when=asyncio.FIRST_COMPLETED)
             if not answering.done():
@@ -109,10 +130,11 @@ class Application:
             gone.cancel()
             answering.cancel()
         said = f"200 {answer.prompt_tokens} + {answer.completion_tokens} tokens"
-        envelope = Envelope(f"chatcmpl-{uuid4().hex}", self._admission.model, int(time.time()))
+        name = f"{'chatcmpl' if is_chat else 'cmpl'}-{uuid4().hex}"
+        envelope = Envelope(name, request.model, int(time.time()))
         if not request.stream:
-            return _Response(200, write_answer(answer, envelope), said)
-        events = b"".join(write_events(answer, envelope))
+            return _Response(200, write_answer(request, answer, envelope), said)
+        events = b"".join(write_events(request, answer, envelope))
         kind = (("content-type", "text/event-stream"), ("cache-control", "no-cache"))
         return _Response(200, events, said, kind)
 

@@ -1,6 +1,7 @@
-"""Requests and answers of the chat-completions protocol, as records and as bytes."""
+"""Requests and answers of the OpenAI-compatible protocol, as records and as bytes."""
 
 import json
+from dataclasses import fields, replace
 
 import pytest
 
@@ -8,20 +9,31 @@ from forethought.chat.messages import ProtocolError
 from forethought.chat.protocol import (
     ChatAnswer,
     ChatRequest,
-    Envelope,
+    Choice,
     read_answer,
     read_error,
+    read_models,
+    write_request,
+)
+from forethought.serving.dialect import (
+    Envelope,
     read_request,
     write_answer,
     write_error,
     write_events,
     write_models,
-    write_request,
 )
 from forethought.types import FinishReason, Message
 
 MESSAGES = (Message("user", "look"),)
-ANSWER = ChatAnswer("go λ", FinishReason.LENGTH, 5, 2)
+CHAT = ChatRequest("m", MESSAGES)
+IDS = ChatRequest("m", prompt_ids=(4, 5), logprobs=True, return_token_ids=True)
+CHOICES = (
+    Choice("go λ", FinishReason.LENGTH, (7, 8), (-0.5, -1.25), ((7, 9), None), (0, 3)),
+    Choice("no", FinishReason.STOP, (9,), (-2.0,), (), (0,)),
+)
+TOLD = ChatAnswer(CHOICES, 2, 3, (4, 5), "m", "12")
+ANSWER = ChatAnswer((Choice("go λ", FinishReason.LENGTH),), 5, 2, None, "m")
 
 
 def body(**changes: object) -> bytes:
@@ -34,13 +46,17 @@ def body(**changes: object) -> bytes:
     [
         ChatRequest("m", MESSAGES),
         ChatRequest("m", MESSAGES, max_tokens=7, temperature=0.0, seed=3, stream=True),
+        ChatRequest("m", MESSAGES, logprobs=True, return_token_ids=True, n=2, top_p=0.5),
+        IDS,
+        ChatRequest("m", prompt_ids=(1,), stop=("a", "b"), action_choices=("x",), seed=2**127),
     ],
 )
 def test_a_request_comes_back_as_it_was(request_: ChatRequest) -> None:
-    found = read_request(write_request(request_))
-    for name in ("model", "max_tokens", "temperature", "seed", "stream"):
-        assert getattr(found, name) == getattr(request_, name)
-    assert found.messages[0].text == "look"
+    found = read_request(write_request(request_), is_chat=request_.prompt_ids is None)
+    for field in fields(ChatRequest):
+        if field.name != "messages":
+            assert getattr(found, field.name) == getattr(request_, field.name)
+    assert [m.text for m in found.messages] == [m.text for m in request_.messages]
 
 
 def test_what_is_none_is_left_to_the_server() -> None:
@@ -48,12 +64,40 @@ def test_what_is_none_is_left_to_the_server() -> None:
 
 
 def test_an_answer_comes_back_as_it_was() -> None:
-    written = write_answer(ANSWER, Envelope("x", "m", 0))
-    assert read_answer(written) == ANSWER
+    assert read_answer(write_answer(CHAT, ANSWER, Envelope("x", "m", 0))) == ANSWER
+
+
+@pytest.mark.parametrize("request_", [replace(IDS), replace(IDS, prompt_ids=None)])
+def test_ids_and_logprobs_come_along_where_they_are_asked_for(request_: ChatRequest) -> None:
+    found = read_answer(write_answer(request_, TOLD, Envelope("x", "m", 0)))
+    without_offsets = tuple(replace(choice, token_offsets=()) for choice in CHOICES)
+    assert found == replace(TOLD, choices=without_offsets)
+    silent = replace(request_, logprobs=False, return_token_ids=False)
+    found = read_answer(write_answer(silent, TOLD, Envelope("x", "m", 0)))
+    assert {choice.token_ids for choice in found.choices} == {None}
+    assert (found.prompt_ids, found.choices[0].logprobs) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("choice", "complaint"),
+    [
+        ({"text": "x", "token_ids": [1, 2.5]}, "token_ids is no list"),
+        ({"text": "x", "token_ids": "12"}, "token_ids is no list"),
+        ({"text": "x", "logprobs": {"token_logprobs": [None]}}, "logprobs hold"),
+        ({"text": "x", "logprobs": {"token_logprobs": [float("nan")]}}, "logprobs hold"),
+        ({"message": {"content": "x"}, "logprobs": {"content": [3]}}, "logprobs hold"),
+        ({"text": 3}, "text is a int"),
+    ],
+)
+def test_an_answer_that_would_be_misread_is_refused(
+    choice: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(ProtocolError, match=complaint):
+        read_answer(json.dumps({"choices": [choice]}).encode())
 
 
 def test_events_hold_the_whole_answer() -> None:
-    events = list(write_events(ANSWER, Envelope("x", "m", 0)))
+    events = list(write_events(CHAT, ANSWER, Envelope("x", "m", 0)))
     assert all(event.startswith(b"data: ") and event.endswith(b"\n\n") for event in events)
     assert events[-1] == b"data: [DONE]\n\n"
     choices = [json.loads(event[6:])["choices"][0] for event in events[:-1]]
@@ -62,7 +106,18 @@ def test_events_hold_the_whole_answer() -> None:
 
 
 def test_models_are_listed() -> None:
-    assert [model["id"] for model in json.loads(write_models(("a",), created_s=0))["data"]] == ["a"]
+    listed = read_models(write_models("a", ("b",), created_s=0))
+    assert listed == (("a", "forethought"), ("b", "forethought"))
+
+
+def test_events_hold_every_choice() -> None:
+    events = list(write_events(IDS, TOLD, Envelope("x", "m", 0)))
+    parts = [json.loads(event[6:])["choices"][0] for event in events[:-1]]
+    for index, choice in enumerate(CHOICES):
+        mine = [part for part in parts if part["index"] == index]
+        assert "".join(part["text"] for part in mine) == choice.text
+        assert [part["finish_reason"] for part in mine] == [None, str(choice.finish_reason)]
+        assert tuple(mine[0]["token_ids"]) == choice.token_ids
 
 
 @pytest.mark.parametrize(
@@ -74,12 +129,12 @@ def test_models_are_listed() -> None:
     ],
 )
 def test_what_changes_nothing_is_passed_over(changes: dict[str, object]) -> None:
-    assert read_request(body(**changes)).max_tokens is None
+    assert read_request(body(**changes), is_chat=True).max_tokens is None
 
 
 def test_both_names_of_the_limit_are_known() -> None:
-    assert read_request(body(max_completion_tokens=3)).max_tokens == 3
-    assert read_request(body(max_tokens=4)).max_tokens == 4
+    assert read_request(body(max_completion_tokens=3), is_chat=True).max_tokens == 3
+    assert read_request(body(max_tokens=4), is_chat=True).max_tokens == 4
 
 
 @pytest.mark.parametrize(
@@ -98,18 +153,26 @@ def test_both_names_of_the_limit_are_known() -> None:
         (body(temperature=-1), "temperature is -1"),
         (body(temperature="hot"), "temperature is 'hot'"),
         (body(temperature=float("nan")), "temperature is nan"),
-        (body(seed=2**63), "seed is"),
+        (body(seed=2**128), "seed is"),
         (body(seed="x"), "seed is 'x'"),
-        (body(n=2), "n is not supported"),
-        (body(top_p=0.9), "top_p is not supported"),
-        (body(stop=["\n"]), "stop is not supported"),
+        (body(n=0), "n is 0"),
+        (body(n=65), "n is 65"),
+        (body(top_p=0), "top_p is 0"),
+        (body(top_p=1.1), "top_p is 1.1"),
+        (body(stop=[""]), "stop is ['']"),
+        (body(stop=3), "stop is 3"),
+        (body(logprobs=2), "logprobs is 2"),
+        (body(top_logprobs=2), "top_logprobs is not supported"),
+        (body(return_token_ids=1), "return_token_ids is 1"),
+        (body(action_choices=[]), "action_choices is no list"),
+        (body(prompt=[1]), "prompt is not supported"),
         (body(tools=[{}]), "tools is not supported"),
         (body(top_k=5), "top_k is not supported"),
     ],
 )
 def test_what_would_change_the_answer_is_refused(sent: bytes, complaint: str) -> None:
     with pytest.raises(ProtocolError) as error:
-        read_request(sent)
+        read_request(sent, is_chat=True)
     assert complaint in str(error.value)
 
 
@@ -135,7 +198,7 @@ def test_what_is_no_answer_is_refused(sent: bytes) -> None:
 
 def test_an_answer_without_text_or_counts_is_an_answer() -> None:
     found = read_answer(b'{"choices": [{"message": {"content": null}}]}')
-    assert found == ChatAnswer("", FinishReason.STOP, None, None)
+    assert found == ChatAnswer((Choice("", FinishReason.STOP),))
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from forethought.generation.constrained import ActionField
 from forethought.generation.contract import GenerationRequest
 from forethought.generation.decoding import DecodeLoop
+from forethought.generation.sampling import ActionField
 from forethought.models.actor_critic import ActorCritic
 from forethought.models.batching import Example, build_batch
 from forethought.models.encoding import Encoder

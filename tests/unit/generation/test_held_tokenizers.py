@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from transformers import PreTrainedTokenizerFast
 
-from forethought.generation.constrained import ActionField
+from forethought.generation.sampling import ActionField
 from forethought.models.detokenize import detokenize
 from forethought.models.token_bytes import TokenBytes
 from forethought.prompts.responses import parse_response

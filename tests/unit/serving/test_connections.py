@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from forethought.serving.guard import Guard
+from forethought.serving.server import Guard
 from tests.unit.serving.served import BODY, HEAD, N, Served, raw
 
 

@@ -4,7 +4,7 @@ from collections.abc import Generator
 
 import pytest
 
-from forethought.chat.protocol import ChatAnswer, ChatRequest
+from forethought.chat.protocol import ChatAnswer, ChatRequest, Choice
 from forethought.errors import PolicyError
 from forethought.serving.engine import Engine, StoppedError
 from forethought.types import FinishReason, Message
@@ -32,7 +32,8 @@ def engine(policy: EchoPolicy) -> Generator[Engine]:
 
 def test_an_answer_with_its_tokens(engine: Engine) -> None:
     answer = engine.ask(ask_for("abc"), max_new_tokens=2).result(WAIT_S)
-    assert answer == ChatAnswer("ab", FinishReason.STOP, 3, 2)
+    choice = Choice("ab", FinishReason.STOP, (1, 1), (0.0, 0.0), (), (0, 1))
+    assert answer == ChatAnswer((choice,), 3, 2, (1, 1, 1), "m")
 
 
 def test_what_comes_meanwhile_is_answered_together(engine: Engine, policy: EchoPolicy) -> None:

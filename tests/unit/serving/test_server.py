@@ -82,7 +82,7 @@ def test_a_connection_serves_several_requests(served: Served) -> None:
         ({"messages": []}, 400, "messages is [] — expected a list of at least one"),
         ({"max_tokens": 6}, 400, "max_tokens is 6 — expected 5 at most"),
         ({"temperature": -1}, 400, "temperature is -1 — expected a number from 0 to 100"),
-        ({"n": 3}, 400, "n is not supported — leave it out"),
+        ({"top_k": 3}, 400, "top_k is not supported — leave it out"),
         ({"text": "abcdefgh"}, 400, "prompt and answer have more than 10 tokens"),
         (
             {"text": "ä" * 250},
@@ -210,7 +210,7 @@ def test_a_refused_request_is_let_go_of(served: Served, monkeypatch: pytest.Monk
     """At once: what it holds may be a hundred times as large as its body."""
     held: list[weakref.ref[threading.Event]] = []
 
-    def read(body: bytes) -> ChatRequest:
+    def read(body: bytes, *, is_chat: bool) -> ChatRequest:
         content = threading.Event()  # Anything that can be watched.
         held.append(weakref.ref(content))
         raise ProtocolError("no request")

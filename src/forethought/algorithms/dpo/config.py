@@ -15,6 +15,7 @@ from forethought.configs.contract import (
     path_field,
     settle,
 )
+from forethought.configs.generation import GenerationConfig
 from forethought.configs.parts import (
     ComputeConfig,
     LoraConfig,
@@ -161,6 +162,7 @@ class DPOConfig:
     lora: LoraConfig = field(default_factory=LoraConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     compute: ComputeConfig = field(default_factory=ComputeConfig)
+    generation: GenerationConfig = field(default_factory=GenerationConfig)
 
     def __post_init__(self) -> None:
         settle(self)
@@ -168,6 +170,11 @@ class DPOConfig:
         steps = self.rollout.steps_per_iteration
         expected = f"at least rollout.steps_per_iteration ({steps})"
         require(self.total_steps >= steps, "total_steps", self.total_steps, expected)
+        engines = self.generation
+        require(not engines.workers, "generation.workers", True, "false: pairs need one player")
+        expected = "null: pairs have no importance weight"
+        cap = engines.importance_cap
+        require(cap is None, "generation.importance_cap", cap, expected)
         self._check_objective()
         self._check_pairing()
         every = self.ref_model_sync_every

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from forethought.algorithms.dpo.config import OF_WHOLE_EPISODES, DPOConfig
 from forethought.environments.vector import Runner
 from forethought.errors import ConfigError
-from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.generation.contract import Policy
 from forethought.rollouts.collector import Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.slot import Start
@@ -75,7 +75,7 @@ class _Root(NamedTuple):
 
 def make_collectors(
     config: DPOConfig,
-    policy: HuggingFacePolicy,
+    policy: Policy,
     world: Task,
     runner: Runner,
     run: Run,

@@ -265,7 +265,8 @@ def ask_reference(pairs: Sequence[Pair], context: DPOContext) -> Known:
     sides = [(answer, scored[answer.key]) for pair in samples for answer in pair]
     largest = max((deviation(*side) for side in sides), default=0.0) if not config.data else 0.0
     largest = max(run.gather([largest]))
-    if config.compute.precision == "fp32" and largest > RATIO_TOLERANCE:
+    is_own = config.compute.precision == "fp32" and not config.generation.engine
+    if is_own and largest > RATIO_TOLERANCE:
         raise OffPolicyError(
             f"before the first update a ratio is off 1 by {largest:.2g} — expected at most "
             f"{RATIO_TOLERANCE:g}: the recomputed log-probs are not those that were sampled"

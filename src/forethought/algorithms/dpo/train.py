@@ -30,6 +30,7 @@ from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import Collected
 from forethought.rollouts.store import read_shards
 from forethought.targets.pairs import Pair
+from forethought.training.engines import acting
 from forethought.training.optim import ScheduleSpan
 from forethought.training.plan import (
     first_steps,
@@ -78,8 +79,11 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
         played = run.progress.environment_steps if run.progress else 0
         bar = run.bar("dpo", config.total_steps if stored is None else config.iterations)
         bar.update(played if stored is None else iteration)
-        with world.runner(slots if stored is None else 1, config.environment.workers) as runner:
-            collectors = make_collectors(config, policy, world, runner, run, partial(advance, bar))
+        with (
+            world.runner(slots if stored is None else 1, config.environment.workers) as runner,
+            acting(policy, config.generation, run) as actor,
+        ):
+            collectors = make_collectors(config, actor, world, runner, run, partial(advance, bar))
             while config.has_next_iteration(iteration, played) and not run.is_stopped:
                 watch = Stopwatch()
                 gathered = act(collectors, stored, context, iteration)

@@ -13,6 +13,7 @@ from forethought.configs.contract import (
     path_field,
     settle,
 )
+from forethought.configs.generation import GenerationConfig
 from forethought.configs.parts import (
     ComputeConfig,
     LoraConfig,
@@ -123,6 +124,7 @@ class PPOConfig:
     lora: LoraConfig = field(default_factory=LoraConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     compute: ComputeConfig = field(default_factory=ComputeConfig)
+    generation: GenerationConfig = field(default_factory=GenerationConfig)
 
     def __post_init__(self) -> None:
         settle(self)

@@ -52,6 +52,9 @@ class Sample(NamedTuple):
     """GAE's estimate of the discounted return."""
     reference_logprobs: list[float]
     """Under the model that the run started from; as sampled where none is kept."""
+    importance: list[float]
+    """Weight of each completion token, or of all of them together: 1 where the samples are the
+    trainer's own."""
 
 
 def to_sample(step: Step, advantage: float, value_target: float) -> Sample:
@@ -65,6 +68,7 @@ def to_sample(step: Step, advantage: float, value_target: float) -> Sample:
         advantage=advantage,
         value_target=value_target,
         reference_logprobs=list(completion.logprobs),
+        importance=[1.0] * len(completion.token_ids),
     )
 
 
@@ -77,6 +81,8 @@ class Old(NamedTuple):
     advantages_B: Tensor
     value_targets_B: Tensor
     reference_logprobs_BT: Tensor
+    importance_BT: Tensor
+    """0 where there is no token."""
 
 
 def plan(samples: Sequence[Sample], micro_batch_tokens: int) -> list[Rows]:
@@ -98,6 +104,7 @@ def lay_out(
         torch.tensor([sample.advantage for sample in chosen]),
         torch.tensor([sample.value_target for sample in chosen]),
         place_in_window(tokens, [sample.reference_logprobs for sample in chosen]),
+        place_in_window(tokens, [sample.importance for sample in chosen]),
     )
     return tokens.to(device), Old(*(tensor.to(device) for tensor in old))
 

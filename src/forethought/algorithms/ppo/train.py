@@ -24,13 +24,16 @@ from forethought.algorithms.ppo.updates import (
     improve,
     recompute_logprobs,
     summarize_updates,
+    weigh_mismatch,
 )
 from forethought.configs.parts import require
 from forethought.environments.vector import Runner
+from forethought.generation.contract import Policy
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import Collected, Collector
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import Task
+from forethought.training.engines import acting
 from forethought.training.optim import ScheduleSpan
 from forethought.training.plan import (
     image_memory,
@@ -49,6 +52,7 @@ from forethought.training.summary import (
     summarize_collection,
     warn_if_all_invalid,
 )
+from forethought.training.workers import WorkedCollector
 from forethought.types import Metric
 
 
@@ -73,8 +77,13 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
         )
         context = PPOContext(policy, updater, config, run, open_reference(policy, config, run))
         bar = run.bar("ppo", config.total_steps)
-        with world.runner(slots, config.environment.workers) as runner:
-            collector = make_collector(context, world, runner, on_step=partial(advance, bar))
+        with (
+            world.runner(
+                1 if config.generation.workers else slots, config.environment.workers
+            ) as runner,
+            acting(policy, config.generation, run) as actor,
+        ):
+            collector = make_collector(context, world, runner, actor, partial(advance, bar))
             iteration = run.steps_done
             played = run.progress.environment_steps if run.progress else 0
             while config.has_next_iteration(played) and not run.is_stopped:
@@ -86,9 +95,9 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                     apply_kl_penalty(collected, ref_logprobs, config), config, run
                 )
                 rescale_critic(samples, policy, run)
-                samples, deviation = recompute_logprobs(
-                    with_ref_logprobs(samples, ref_logprobs), context
-                )
+                samples = with_ref_logprobs(samples, ref_logprobs)
+                rescored, deviation = recompute_logprobs(samples, context)
+                samples, mismatch = weigh_mismatch(samples, rescored, context)
                 watch.lap("rescore_s")
                 steps = steps_played(collected, run)
                 span = ScheduleSpan.of_steps(played, steps, config.rollout.steps_per_iteration)
@@ -100,6 +109,7 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                     *(summarize_critic(samples, run) if config.has_critic else []),
                     *summarize_updates(statistics, config),
                     Metric("max_ratio_error", deviation),
+                    *mismatch,
                     Metric("environment_steps", steps),
                 ]
                 warn_if_all_invalid(iteration - 1, metrics, run, config.model)
@@ -113,7 +123,9 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
         return run.folder.path
 
 
-def save(iteration: int, played: int, collector: Collector, context: PPOContext) -> None:
+def save(
+    iteration: int, played: int, collector: Collector | WorkedCollector, context: PPOContext
+) -> None:
     """Writes a checkpoint.
 
     Args:
@@ -139,43 +151,51 @@ def open_reference(policy: HuggingFacePolicy, config: PPOConfig, run: Run) -> Re
 
 
 def make_collector(
-    context: PPOContext, world: Task, runner: Runner, on_step: Callable[[int], object]
-) -> Collector:
+    context: PPOContext,
+    world: Task,
+    runner: Runner,
+    actor: Policy,
+    on_step: Callable[[int], object],
+) -> Collector | WorkedCollector:
     """Slots in training episodes, brought back to where a stopped run left them."""
     policy, _, config, run, _ = context
     rollout = config.rollout
-    collector = Collector(
-        environment_id=world.id,
-        runner=runner,
-        policy=policy,
-        prompter=world.prompter,
-        sampling=rollout.sampling,
-        on_invalid=rollout.on_invalid,
-        split=Split.TRAINING,
-        run_seed=config.seed,
-        bootstraps=config.has_critic,
-        group_size=config.group_size,
-        first_slot=runner.slots * run.process,
-        total_slots=rollout.num_envs,
-        on_step=partial(on_step, run.processes),
-    )
+    if config.generation.workers:
+        collector = WorkedCollector(world, runner, policy, config, run, partial(on_step, 1))
+    else:
+        collector = Collector(
+            environment_id=world.id,
+            runner=runner,
+            policy=actor,
+            prompter=world.prompter,
+            sampling=rollout.sampling,
+            on_invalid=rollout.on_invalid,
+            split=Split.TRAINING,
+            run_seed=config.seed,
+            bootstraps=config.has_critic,
+            group_size=config.group_size,
+            first_slot=runner.slots * run.process,
+            total_slots=rollout.num_envs,
+            on_step=partial(on_step, run.processes),
+        )
     if run.progress is not None:
         on_step(run.progress.environment_steps)
         collector.restore(run.progress.cursors[run.process])
     return collector
 
 
-def collect(collector: Collector, config: PPOConfig, run: Run) -> Collected:
+def collect(collector: Collector | WorkedCollector, config: PPOConfig, run: Run) -> Collected:
     """One iteration's steps.
 
     A critic says what the rest of an episode is worth: each slot takes equally many steps,
-    and goes on next time where it was cut. Without one, only whole episodes can be compared:
+    and goes on next time where it was cut. Workers play whole episodes. Without a critic, too,
+    for only whole episodes can be compared:
     every slot plays one, groups side by side, again and again until all processes together
     have the steps. Nothing is cut or left over, the iteration ends some steps late, and which
     episodes it holds depends on their lengths alone, never on timing.
     """
     rollout = config.rollout
-    if config.has_critic:
+    if config.has_critic and isinstance(collector, Collector):
         return collector.collect_steps(rollout.steps_per_iteration // rollout.num_envs)
     everything, steps = Collected([], []), 0
     while steps < rollout.steps_per_iteration:

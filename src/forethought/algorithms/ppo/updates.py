@@ -21,6 +21,7 @@ from forethought.losses.ppo import (
     clipped_value_loss,
     kl_to_reference,
     thought_scaled_logprobs,
+    truncated_importance_weights,
 )
 from forethought.losses.thought_preference import action_consistency_loss
 from forethought.models.actor_critic import Scores
@@ -71,7 +72,7 @@ def recompute_logprobs(
 
     Raises:
         OffPolicyError: the two differ in fp32: prompt, image, ids or weights are not
-            those of the rollout.
+            those of the rollout. Engines elsewhere may round as they like: `weigh_mismatch`.
     """
     policy, updater, config, run, _ = context
     rescored = list(samples)
@@ -90,12 +91,53 @@ def recompute_logprobs(
                 old_logprobs=logprobs_T.tolist(), old_value=float(values_B[position])
             )
     largest = max(run.gather([largest]))
-    if config.compute.precision == "fp32" and largest > RATIO_TOLERANCE:
+    is_own = config.compute.precision == "fp32" and not config.generation.engine
+    if is_own and largest > RATIO_TOLERANCE:
         raise OffPolicyError(
             f"before the first update a ratio is off 1 by {largest:.2g} — expected at most "
             f"{RATIO_TOLERANCE:g}: the recomputed log-probs are not those that were sampled"
         )
     return rescored, largest
+
+
+def weigh_mismatch(
+    sampled: Sequence[Sample], rescored: Sequence[Sample], context: PPOContext
+) -> tuple[list[Sample], list[Metric]]:
+    """How far engines' log-probs are from the trainer's, and the samples weighted accordingly.
+
+    Args:
+        sampled: with the log-probs that the engines gave.
+        rescored: the same with those of the trainer.
+
+    Returns:
+        The rescored samples, with importance weights where `generation.importance_cap` is set;
+        and mean and largest |log π - log π_engine| of a token and the mean k3 estimate of
+        KL(π_engine || π), nats, over all processes. Without engines, no metric.
+    """
+    config, run = context.config.generation, context.run
+    if not config.engine:
+        return list(rescored), []
+    weighted: list[Sample] = []
+    differences: list[float] = []
+    for before, after in zip(sampled, rescored, strict=True):
+        logprobs_T = torch.tensor(after.old_logprobs)
+        sampled_T = torch.tensor(before.old_logprobs)
+        differences += (logprobs_T - sampled_T).tolist()
+        if config.importance_cap is not None:
+            is_step = context.config.ratio == "step"
+            importance_T = truncated_importance_weights(
+                logprobs=logprobs_T.sum()[None] if is_step else logprobs_T,
+                sampled_logprobs=sampled_T.sum()[None] if is_step else sampled_T,
+                cap=config.importance_cap,
+            ).expand_as(logprobs_T)
+            after = after._replace(importance=importance_T.tolist())
+        weighted.append(after)
+    all_N = np.array(run.gather(differences))
+    return weighted, [
+        Metric("engine_mismatch_mean", float(np.abs(all_N).mean())),
+        Metric("engine_mismatch_max", float(np.abs(all_N).max())),
+        Metric("engine_kl", float((np.expm1(all_N) - all_N).mean())),
+    ]
 
 
 def improve(
@@ -224,7 +266,11 @@ def summarize_updates(statistics: Statistics, config: PPOConfig) -> list[Metric]
 
 
 def policy_loss(scores: Scores, tokens: TokenBatch, old: Old, config: PPOConfig) -> PolicyLoss:
-    """Clipped loss on λ-scaled log-probs (Eq. 4.3), the same λ on both sides of the ratio."""
+    """Clipped loss on λ-scaled log-probs (Eq. 4.3), the same λ on both sides of the ratio.
+
+    Importance weights, which are positive, count as a part of the advantage: the minimum of the
+    clipped loss is the same with them inside and outside.
+    """
     new_BT, old_BT = (
         thought_scaled_logprobs(
             logprobs_BT=logprobs_BT,
@@ -238,14 +284,14 @@ def policy_loss(scores: Scores, tokens: TokenBatch, old: Old, config: PPOConfig)
         return clipped_policy_loss(
             logprobs=new_BT.sum(1),
             old_logprobs=old_BT.sum(1),
-            advantages=old.advantages_B,
+            advantages=old.advantages_B * old.importance_BT.amax(1),  # one weight for all tokens
             mask=None,
             clip=config.clip,
         )
     return clipped_policy_loss(
         logprobs=new_BT,
         old_logprobs=old_BT,
-        advantages=old.advantages_B[:, None].expand_as(new_BT),
+        advantages=old.advantages_B[:, None] * old.importance_BT,
         mask=tokens.mask_BT,
         clip=config.clip,
         aggregation=config.loss_aggregation,

@@ -27,7 +27,7 @@ def test_actions_alone_count_thoughts_and_padding_do_not() -> None:
     old_BT = torch.tensor([[log(0.9), log(0.5), log(0.1)], [log(0.8), log(0.4), 0.0]])
     is_thought_BT = torch.tensor([[True, False, False], [True, False, False]])
     zeros_B, zeros_BT = torch.zeros(2), torch.zeros(2, 3)
-    old = Old(zeros_BT, is_thought_BT, zeros_B, zeros_B, zeros_B, old_BT)
+    old = Old(zeros_BT, is_thought_BT, zeros_B, zeros_B, zeros_B, old_BT, zeros_BT + 1)
     found = action_consistency(Scores(new_BT, zeros_BT, None), cast(Any, Tokens()), old)
     assert found.item() == pytest.approx(0.02)
     # 2 p (p - q) / B = 2 · 0.25 · 0.2 / 2 on each token of the first action.

@@ -73,6 +73,7 @@ def old_of(values_B: list[float], returns_B: list[float]) -> Old:
         advantages_B=torch.zeros(size),
         value_targets_B=torch.tensor(returns_B),
         reference_logprobs_BT=nothing,
+        importance_BT=nothing + 1,
     )
 
 

@@ -1,0 +1,75 @@
+"""Engines for tests: the server of this project, with a model of its own, in this process."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+from forethought.configs.parts import EnvironmentConfig, PromptConfig
+from forethought.generation.contract import TokenwisePolicy
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.models.actor_critic import ValueHead
+from forethought.models.loading import load_pretrained
+from forethought.models.tiny import TinySize, make_tiny
+from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.task import Task, open_task
+from forethought.serving.admission import Limits
+from forethought.serving.engine import Engine
+from forethought.serving.server import serving
+from forethought.serving.weights import ServedWeights
+
+SMALL = TinySize(hidden_size=32, intermediate_size=64, layers=2, heads=2, vision_hidden_size=16)
+BANDIT = EnvironmentConfig("Bandit")
+
+
+def bandit(prompt: PromptConfig | None = None) -> Task:
+    """The one-step environment."""
+    return open_task(BANDIT, prompt or PromptConfig(), default_image_size=None)
+
+
+def save_model(folder: Path, task: Task, *, episodes: int = 8) -> Path:
+    """A very small model with the words of an environment, that has learned nothing, and a critic
+    that finds every state differently good."""
+    torch.set_num_threads(1)
+    answer = expert_answer("thoughts")
+    played = play(task.id, task.factory, task.prompter, answer, iter(range(episodes)))
+    steps = [step for trajectory in played for step in trajectory.steps]
+    texts = [s.prompt.messages[-1].text for s in steps] + [s.completion.text for s in steps]
+    head = ValueHead(SMALL.hidden_size, generator=torch.Generator().manual_seed(0))
+    torch.nn.init.normal_(head.layers[-1].weight, generator=torch.Generator().manual_seed(1))
+    loaded = make_tiny(texts, seed=0, size=SMALL)
+    HuggingFacePolicy(loaded, slots=1, value_head=head).save(folder)
+    return folder
+
+
+@contextmanager
+def engine_of(
+    model: Path,
+    weights_from: Path | None,
+    *,
+    port: int = 0,
+    policy: TokenwisePolicy | None = None,
+) -> Generator[str]:
+    """A server of the model, as `forethought serve` makes it.
+
+    Args:
+        policy: answers instead of the model itself.
+
+    Yields:
+        Its address, for `generation.engine`.
+    """
+    own = HuggingFacePolicy(load_pretrained(str(model)), slots=8)
+    engine = Engine(policy or own, own.require_room, seed=0, weights=ServedWeights(own))
+    limits = Limits(
+        request_bytes=2**22,
+        concurrency=64,
+        timeout_s=120.0,
+        prompt_bytes=2**20,
+        max_new_tokens=256,
+        weights_from=weights_from,
+    )
+    with serving(engine, model="policy", host="127.0.0.1", port=port, limits=limits) as url:
+        yield url.removesuffix("/v1")
+    engine.stop()
+    engine.wait()  # Raises what has ended it, if anything did.
