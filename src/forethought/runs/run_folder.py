@@ -8,11 +8,9 @@ logs.json          a seal of both logs
 tensorboard/       the same scalars
 checkpoints/       step_N/
 trajectories/      *.parquet
-published/         weights for engines, where they write the responses
-work/              episodes for workers, where they play
+published/ work/   weights for engines, and episodes for workers, where there are any
 evaluation.json
-evaluation_episodes.parquet
-                   the held-out episodes behind it
+evaluation_episodes.parquet  the held-out episodes behind it
 faithfulness.json
 faithfulness.svg   whether actions follow from thoughts
 report.html
@@ -93,12 +91,10 @@ class RunFolder:
 
     @property
     def published_dir(self) -> Path:
-        """Weights for engines that write the run's responses."""
         return self.path / "published"
 
     @property
     def work_dir(self) -> Path:
-        """Episodes that workers play."""
         return self.path / "work"
 
     @property
