@@ -18,8 +18,8 @@ from forethought.environments.vector import (
     Act,
     Failed,
     InProcessRunner,
+    Observed,
     Replay,
-    Reply,
     Reset,
     SubprocessRunner,
 )
@@ -94,11 +94,11 @@ def test_processes_say_the_same() -> None:
                 assert reply.legal_actions == here.legal_actions()
 
 
-def _two(runner: SubprocessRunner) -> list[Reply]:
-    replies: list[Reply] = []
+def _two(runner: SubprocessRunner) -> list[Observed]:
+    replies: list[Observed] = []
     while len(replies) < 2:
         for answer in runner.receive():
-            assert isinstance(answer, Reply), answer
+            assert isinstance(answer, Observed), answer
             replies.append(answer)
     return replies
 
@@ -113,7 +113,7 @@ class _Player:
         self.asked: Reset | Act | Replay = Reset(self.seed)
         self.retries = 0
 
-    def next(self, answer: Reply | Failed) -> Reset | Act | Replay:
+    def next(self, answer: Observed | Failed) -> Reset | Act | Replay:
         """The next command, after an answer; a failure is tried again at the same place."""
         if isinstance(answer, Failed):
             self.retries += 1

@@ -55,7 +55,7 @@ Command = Reset | Act | Replay
 
 
 @dataclass(frozen=True, eq=False)
-class Reply:
+class Observed:
     """The state that a command led to."""
 
     slot: int
@@ -84,7 +84,7 @@ class Failed:
     """One line on what happened."""
 
 
-Answer = Reply | Failed
+Result = Observed | Failed
 
 
 class SlotHost:
@@ -104,14 +104,14 @@ class SlotHost:
         """Whether the next command finds an instance."""
         return self._environment is not None
 
-    def execute(self, slot: int, command: Command) -> Answer:
+    def execute(self, slot: int, command: Command) -> Result:
         """Executes a command on the instance, building one where there is none; never raises."""
         started = perf_counter()
         try:
             if self._environment is None:
                 self._seed = None
                 self._environment = self._factory()
-            return self._answer(self._environment, slot, command, started)
+            return self._execute(self._environment, slot, command, started)
         except BaseException as error:
             # What a person's Ctrl-C raised is raised once more by the guard around this.
             return self.lose(slot, error)
@@ -129,9 +129,9 @@ class SlotHost:
             with suppress(Exception, SystemExit, KeyboardInterrupt):
                 environment.close()
 
-    def _answer(
+    def _execute(
         self, environment: Environment, slot: int, command: Command, started: float
-    ) -> Reply:
+    ) -> Observed:
         transition: Transition | None = None
         facts: ThoughtFacts | None = None
         match command:
@@ -153,7 +153,7 @@ class SlotHost:
         success, metrics = environment.success(), environment.metrics()
         check_outcome(success, metrics)
         goes_on = transition is None or not (transition.terminated or transition.truncated)
-        return Reply(
+        return Observed(
             slot=slot,
             observation=observation,
             transition=transition,
@@ -222,7 +222,7 @@ class SlotRecord:
             RuntimeError: the last one is not settled, or an action has no episode that goes on.
         """
         if self.outstanding is not None:
-            raise RuntimeError(f"slot {self.slot} has not answered {self.outstanding} yet")
+            raise RuntimeError(f"slot {self.slot} has not executed {self.outstanding} yet")
         if isinstance(command, Act) and self._seed is None:
             raise RuntimeError(f"slot {self.slot} has no episode — send Reset or Replay first")
         if isinstance(command, Act) and self._is_over:
@@ -239,10 +239,10 @@ class SlotRecord:
             return Replay(self._seed, (*self._actions, command.action), command.response)
         return command
 
-    def settle(self, answer: Answer) -> None:
+    def settle(self, result: Result) -> None:
         """Takes note of what the outstanding command led to."""
         command, self.outstanding = self.outstanding, None
-        if isinstance(answer, Failed):
+        if isinstance(result, Failed):
             self._seed = None
             return
         match command:
@@ -253,8 +253,8 @@ class SlotRecord:
             case Act(action, _):
                 self._actions += (action,)
             case None:
-                raise RuntimeError(f"slot {self.slot} answered without being asked")
-        last = answer.transition
+                raise RuntimeError(f"slot {self.slot} has a result without a command")
+        last = result.transition
         self._is_over = last is not None and (last.terminated or last.truncated)
         self.is_stale = False
 
@@ -266,25 +266,25 @@ class Ledger:
         if slots < 1:
             raise ValueError(f"a runner needs at least one slot, got {slots}")
         self._records = [SlotRecord(slot) for slot in range(slots)]
-        self._answers: dict[int, Answer] = {}
+        self._results: dict[int, Result] = {}
 
     def __len__(self) -> int:
         return len(self._records)
 
     @property
-    def has_answers(self) -> bool:
+    def has_results(self) -> bool:
         """Whether anything can be collected."""
-        return bool(self._answers)
+        return bool(self._results)
 
     def accept(self, slot: int, command: Command) -> Command:
         """Takes note of a command and returns what the instance must execute.
 
         Raises:
-            RuntimeError: the caller's mistake: the last command was not answered or its
-                answer not collected, or an action without an episode that goes on.
+            RuntimeError: the caller's mistake: the last command was not executed or its
+                result not collected, or an action without an episode that goes on.
         """
-        if slot in self._answers:
-            raise RuntimeError(f"the answer of slot {slot} has not been received yet")
+        if slot in self._results:
+            raise RuntimeError(f"the result of slot {slot} has not been received yet")
         self._records[slot].accept(command)
         return self.order(slot)
 
@@ -292,10 +292,10 @@ class Ledger:
         """The command that the instance must execute for the outstanding one."""
         return self._records[slot].order()
 
-    def settle(self, answer: Answer) -> None:
+    def settle(self, result: Result) -> None:
         """Takes note of a result."""
-        self._records[answer.slot].settle(answer)
-        self._answers[answer.slot] = answer
+        self._records[result.slot].settle(result)
+        self._results[result.slot] = result
 
     def mark_stale(self, slots: tuple[int, ...]) -> None:
         """The instances of these slots are gone, and with them their episodes."""
@@ -306,11 +306,11 @@ class Ledger:
         """Raises:
         RuntimeError: no result is there or to come.
         """
-        if not self._answers and all(record.outstanding is None for record in self._records):
+        if not self._results and all(record.outstanding is None for record in self._records):
             raise RuntimeError("no command is outstanding")
 
-    def collect(self) -> list[Answer]:
+    def collect(self) -> list[Result]:
         """The results so far, in the order of slots; each is given once."""
-        answers = [self._answers[slot] for slot in sorted(self._answers)]
-        self._answers.clear()
-        return answers
+        results = [self._results[slot] for slot in sorted(self._results)]
+        self._results.clear()
+        return results

@@ -17,14 +17,14 @@ from typing import Any, Protocol, Self, cast
 from forethought.environments.guard import TIMEOUT_S, Guard, SilenceError
 from forethought.environments.slots import (
     Act,
-    Answer,
     Command,
     Factory,
     Failed,
     Ledger,
+    Observed,
     Replay,
-    Reply,
     Reset,
+    Result,
     SlotHost,
 )
 from forethought.environments.worker import CannotStart, Ready, Worker, dismiss
@@ -32,14 +32,14 @@ from forethought.types import EnvironmentFailure
 
 __all__ = [
     "Act",
-    "Answer",
     "Command",
     "Factory",
     "Failed",
     "InProcessRunner",
+    "Observed",
     "Replay",
-    "Reply",
     "Reset",
+    "Result",
     "Runner",
     "SubprocessRunner",
 ]
@@ -67,7 +67,7 @@ class Runner(Protocol):
         """
         ...
 
-    def receive(self) -> list[Answer]:
+    def receive(self) -> list[Result]:
         """All results that are ready, at least one, in the order of slots; blocks until then.
 
         Raises:
@@ -127,12 +127,12 @@ class InProcessRunner:
         actions = len(order.actions) if isinstance(order, Replay) else 0
         try:
             with self._guard.command(actions=actions, builds=not host.is_built):
-                answer = host.execute(slot, order)
+                result = host.execute(slot, order)
         except SilenceError as silence:  # Also while it was being closed.
-            answer = host.lose(slot, silence)
-        self._ledger.settle(answer)
+            result = host.lose(slot, silence)
+        self._ledger.settle(result)
 
-    def receive(self) -> list[Answer]:
+    def receive(self) -> list[Result]:
         """What the commands since the last call led to, in the order of slots."""
         self._ledger.require_business()
         return self._ledger.collect()
@@ -161,7 +161,7 @@ class SubprocessRunner:
 
     A worker executes its commands in order. If it dies, or is silent for longer than
     the command may take, it is killed and replaced; the command that it was executing
-    is answered `Failed`. Its other slots are restored from their seeds and actions,
+    ends in `Failed`. Its other slots are restored from their seeds and actions,
     unseen by the caller: at once where a command was waiting, else with their next
     action. Nothing remains when the runner is closed, the interpreter exits, or
     the parent is killed.
@@ -245,11 +245,11 @@ class SubprocessRunner:
             self._replace(number)  # it ended while nothing was asked of it
         self._workers[number].send(slot, self._ledger.accept(slot, command))
 
-    def receive(self) -> list[Answer]:
+    def receive(self) -> list[Result]:
         """What is ready, in the order of slots; waits until there is something."""
         self._ledger.require_business()
         self._listen(may_wait=False)
-        while not self._ledger.has_answers:
+        while not self._ledger.has_results:
             self._listen(may_wait=True)
         return self._ledger.collect()
 
@@ -303,9 +303,9 @@ class SubprocessRunner:
                     case CannotStart(_, message):
                         reason = message.strip().splitlines()[-1]
                         return self._lose(number, EnvironmentFailure.CRASH, reason)
-                    case Reply() | Failed() as answer:
-                        worker.note_result(answer.slot)
-                        self._ledger.settle(answer)
+                    case Observed() | Failed() as result:
+                        worker.note_result(result.slot)
+                        self._ledger.settle(result)
                     case other:
                         raise RuntimeError(f"a worker said {other!r}")
         except (EOFError, OSError):

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from forethought.configs.parts import OnInvalid, SamplingConfig
 from forethought.environments.contract import Prompter, Transition
-from forethought.environments.vector import Act, Failed, Replay, Reply, Reset, Runner
+from forethought.environments.vector import Act, Failed, Observed, Replay, Reset, Runner
 from forethought.errors import EnvironmentUnusableError, PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult, Policy
 from forethought.prompts.history import past_step, with_history
@@ -186,7 +186,7 @@ class Collector:
             slot.ahead = list(actions)
             self._tell(slot, Reset(slot.seed))
 
-    def _walk(self, slot: Slot, reply: Reply) -> bool:
+    def _walk(self, slot: Slot, reply: Observed) -> bool:
         """Repeats one more of the actions that lead to the slot's start; False: it is there."""
         if reply.transition is not None:
             self._remember(slot, slot.ahead.pop(0))
@@ -247,7 +247,7 @@ class Collector:
         slot.asked = Asked(slot.prompt, result, parsed, state_key, self._prompter.response_fields)
         self._tell(slot, slot.asked.act)
 
-    def _on_reply(self, slot: Slot, reply: Reply | Failed, plan: Plan) -> None:
+    def _on_reply(self, slot: Slot, reply: Observed | Failed, plan: Plan) -> None:
         if isinstance(reply, Failed):
             self._on_failure(slot, reply, plan)
         elif slot.is_replaying:
@@ -268,7 +268,7 @@ class Collector:
         else:
             self._on_transition(slot, reply, reply.transition, plan)
 
-    def _on_transition(self, slot: Slot, reply: Reply, what: Transition, plan: Plan) -> None:
+    def _on_transition(self, slot: Slot, reply: Observed, what: Transition, plan: Plan) -> None:
         assert slot.asked is not None
         action = slot.asked.action.action
         wrote = slot.asked.result.version
@@ -295,7 +295,7 @@ class Collector:
             self._ask(slot)
 
     def _close_trajectory(
-        self, slot: Slot, reply: Reply, *, is_terminal: bool, has_ended: bool
+        self, slot: Slot, reply: Observed, *, is_terminal: bool, has_ended: bool
     ) -> None:
         if not is_terminal and self._bootstraps:
             key = -1 - len(slot.trajectories) - slot.index * (1 << 20)
@@ -339,7 +339,7 @@ class Collector:
         self._asked_of_world += 1
         self._runner.send(slot.index, command)
 
-    def _receive(self) -> Sequence[Reply | Failed]:
+    def _receive(self) -> Sequence[Observed | Failed]:
         replies = self._runner.receive()
         self._asked_of_world -= len(replies)
         return replies

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from forethought.environments.contract import Past, Transition
-from forethought.environments.slots import Act, Reply
+from forethought.environments.slots import Act, Observed
 from forethought.generation.contract import GenerationResult
 from forethought.prompts.responses import asks_for_thoughts, strict_format
 from forethought.types import (
@@ -108,7 +108,7 @@ class Slot:
     """Of the trajectories: which start each comes from."""
     episodes: list[Episode] = field(default_factory=list[Episode])
 
-    def see(self, reply: Reply) -> None:
+    def see(self, reply: Observed) -> None:
         """What the agent stands before now."""
         self.observation, self.legal_actions = reply.observation, reply.legal_actions
 
@@ -180,7 +180,7 @@ class FromStarts:
         return False
 
 
-def taken_step(asked: Asked, reply: Reply, what: Transition, policy_version: int) -> Step:
+def taken_step(asked: Asked, reply: Observed, what: Transition, policy_version: int) -> Step:
     """An answer that the world has executed."""
     return Step(
         prompt=asked.prompt,
@@ -199,7 +199,7 @@ def taken_step(asked: Asked, reply: Reply, what: Transition, policy_version: int
     )
 
 
-def played(slot: Slot, reply: Reply, environment_id: str, *, has_ended: bool) -> Trajectory:
+def played(slot: Slot, reply: Observed, environment_id: str, *, has_ended: bool) -> Trajectory:
     """The slot's steps of this collection, up to the reply."""
     return Trajectory(
         environment_id=environment_id,

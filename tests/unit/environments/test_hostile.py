@@ -14,12 +14,12 @@ from forethought.environments import guard
 from forethought.environments.guard import Guard, SilenceError, one_look
 from forethought.environments.vector import (
     Act,
-    Answer,
     Failed,
     InProcessRunner,
+    Observed,
     Replay,
-    Reply,
     Reset,
+    Result,
     Runner,
     SubprocessRunner,
 )
@@ -35,7 +35,7 @@ def runner() -> Runner:
     return InProcessRunner(HostileWorld, 1, timeout_s=0.2)
 
 
-def ask(runner: Runner, command: Reset | Act | Replay) -> Answer:
+def ask(runner: Runner, command: Reset | Act | Replay) -> Result:
     runner.send(0, command)
     (answer,) = runner.receive()
     return answer
@@ -48,7 +48,7 @@ def failed(runner: Runner, action: str) -> Failed:
     answer = ask(runner, Act(action))
     assert isinstance(answer, Failed), answer
     again = ask(runner, Replay(5, ("add",)))
-    assert isinstance(again, Reply)
+    assert isinstance(again, Observed)
     assert again.observation.state_key == "5 1"
     return answer
 
@@ -89,7 +89,7 @@ def test_a_reward_of_numpy_becomes_a_number(runner: Runner) -> None:
     with InProcessRunner(PaysNumpy, 1) as paying:
         ask(paying, Reset(0))
         answer = ask(paying, Act("add"))
-        assert isinstance(answer, Reply)
+        assert isinstance(answer, Observed)
         assert answer.transition is not None
         assert type(answer.transition.reward) is float
 

@@ -15,12 +15,12 @@ import pytest
 from forethought.environments import make_environment
 from forethought.environments.vector import (
     Act,
-    Answer,
     Failed,
     InProcessRunner,
+    Observed,
     Replay,
-    Reply,
     Reset,
+    Result,
     Runner,
     SubprocessRunner,
 )
@@ -46,15 +46,15 @@ def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
         yield made
 
 
-def ask(runner: Runner, slot: int, command: Reset | Act | Replay) -> Answer:
+def ask(runner: Runner, slot: int, command: Reset | Act | Replay) -> Result:
     runner.send(slot, command)
     (answer,) = runner.receive()
     assert answer.slot == slot
     return answer
 
 
-def reply(answer: Answer) -> Reply:
-    assert isinstance(answer, Reply), answer
+def reply(answer: Result) -> Observed:
+    assert isinstance(answer, Observed), answer
     return answer
 
 
@@ -62,7 +62,7 @@ def test_commands_are_executed_and_answered_in_the_order_of_slots(runner: Runner
     assert (runner.slots, runner.actions) == (3, ("add", "raise", "exit", "hang", "end"))
     for slot in (2, 0, 1):
         runner.send(slot, Reset(10 * slot))
-    answers: list[Answer] = []
+    answers: list[Result] = []
     while len(answers) < 3:
         some = runner.receive()
         assert [answer.slot for answer in some] == sorted(answer.slot for answer in some)
@@ -101,7 +101,7 @@ def test_misuse_is_refused(runner: Runner) -> None:
     with pytest.raises(RuntimeError, match="no episode"):
         runner.send(0, Act("add"))
     runner.send(0, Reset(0))
-    with pytest.raises(RuntimeError, match=r"not answered|not been received"):
+    with pytest.raises(RuntimeError, match=r"not executed|not been received"):
         runner.send(0, Act("add"))
     runner.receive()
     ask(runner, 0, Act("end"))
@@ -127,8 +127,8 @@ def one_worker() -> Iterator[SubprocessRunner]:
         yield runner
 
 
-def answers_of(runner: Runner, count: int) -> dict[int, Answer]:
-    answers: dict[int, Answer] = {}
+def answers_of(runner: Runner, count: int) -> dict[int, Result]:
+    answers: dict[int, Result] = {}
     while len(answers) < count:
         answers |= {answer.slot: answer for answer in runner.receive()}
     return answers

@@ -40,15 +40,15 @@ def test_the_reward_is_the_functions_and_success_is_the_environments() -> None:
 def test_worker_processes_find_it_by_name() -> None:
     config = EnvironmentConfig("NumberLine", reward=NAME)
     world = open_task(config, PromptConfig(), default_image_size=64)
-    from forethought.environments.slots import Act, Reply, Reset
+    from forethought.environments.slots import Act, Observed, Reset
 
     with world.runner(1, workers=1) as runner:
         runner.send(0, Reset(3))
         (reply,) = runner.receive()
-        assert isinstance(reply, Reply)
+        assert isinstance(reply, Observed)
         runner.send(0, Act(reply.legal_actions[0]))
         (reply,) = runner.receive()
-        assert isinstance(reply, Reply)
+        assert isinstance(reply, Observed)
         assert reply.transition is not None
         assert reply.transition.reward == pytest.approx(float(reply.success) - 0.1)
 

@@ -8,7 +8,7 @@ import pytest
 
 from forethought.configs.parts import SamplingConfig
 from forethought.environments import make_environment
-from forethought.environments.slots import Act, Replay, Reply, Reset, SlotHost
+from forethought.environments.slots import Act, Observed, Replay, Reset, SlotHost
 from forethought.environments.vector import InProcessRunner, Runner, SubprocessRunner
 from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.prompts.prompters import make_prompter
@@ -102,11 +102,11 @@ def test_facts_are_those_of_the_state_before_the_action() -> None:
     expected = (Claim("current number", current, current), Claim("target number", target, target))
     for command in (Act(said.action, text), Replay(0, (said.action,), text)):
         reply = host.execute(0, command)
-        assert isinstance(reply, Reply)
+        assert isinstance(reply, Observed)
         assert reply.thought_facts is not None
         assert reply.thought_facts.perceived == expected
     silent = host.execute(0, Replay(0, (said.action,)))
-    assert isinstance(silent, Reply)
+    assert isinstance(silent, Observed)
     assert silent.thought_facts is None
 
 
