@@ -27,7 +27,7 @@ from forethought.environments.chess.engine import (
 from forethought.environments.chess.game import Chess
 from forethought.environments.chess.stockfish import Stockfish
 from forethought.environments.contract import Transition
-from forethought.environments.vector import Act, Failed, InProcessRunner, Reply, Reset
+from forethought.environments.vector import Act, Failed, InProcessRunner, Observed, Reset
 from forethought.errors import ConfigError, MissingDependencyError
 from forethought.types import EnvironmentFailure
 from tests.skips import needs
@@ -179,7 +179,7 @@ def test_trouble_once_is_made_good(
         for command in (Reset(0), Act("e2e4")):
             runner.send(0, command)
             (answer,) = runner.receive()
-        assert isinstance(answer, Reply)
+        assert isinstance(answer, Observed)
         assert answer.transition == (0.0, False, False)
         assert dict(answer.metrics)["engine_restarts"] == 1
 
