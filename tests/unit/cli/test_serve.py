@@ -162,3 +162,18 @@ def test_a_port_that_is_taken_is_one_line(type_: Type, sft_run: Path) -> None:
         outcome = type_(f"serve {sft_run} --port {port}")
     assert outcome.code == 2
     assert outcome.lines[-1] == f"error: 127.0.0.1:{port}: cannot listen: Address already in use"
+
+
+def test_a_run_is_evaluated_through_an_engine_that_serves_it(
+    type_: Type, sft_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = "--episodes 6 --max-new-tokens 16 --threads 1 --json"
+    with served(sft_run, monkeypatch):
+        engine = os.environ["OPENAI_BASE_URL"].removesuffix("/v1")
+        own, remote = (
+            json.loads(type_(f"evaluate {sft_run} {where} {flag}").out)
+            for flag in ("", f"--engine {engine}")
+        )
+    for name in ("success_rate", "mean_return", "invalid_rate", "tokens_per_response"):
+        assert remote.get(name) == own.get(name)
+    assert remote["checkpoint"] == own["checkpoint"]
