@@ -1,5 +1,5 @@
-"""Q-Transformer finds what nobody in the data did from its beginning to its end, and a broken one
-does not: in a table of values, and as a language model on the roads that cross."""
+"""Q-Transformer, in a table of values, finds what nobody in the data did from its beginning to its
+end, and a broken one does not."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,11 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from forethought.algorithms.q_transformer import train as q_transformer
-from forethought.algorithms.q_transformer.config import QTransformerConfig
-from forethought.generation.huggingface import load_policy
-from tests.learning.breakage import distort
-from tests.learning.stitching import MISSED, STITCHED, newest_model, success_from_west
+from forethought.losses import q_transformer
 
 BINS = 4
 PASS, PAY = (1, 2), (3, 0)
@@ -87,33 +83,3 @@ def test_each_dimension_s_best_bin() -> None:
 )
 def test_a_broken_one_does_not_find_it(changes: dict[str, Any]) -> None:
     assert greedy_actions(**changes)[0] != PASS
-
-
-def success(settings: dict[str, Any]) -> float:
-    """Trains, and plays the best token of each dimension."""
-    own = {name: value for name, value in settings.items() if name != "bc_epochs"}
-    run = q_transformer.train_q_transformer(QTransformerConfig(epochs=16.0, **own))
-    return success_from_west(load_policy(str(newest_model(run)), slots=4))
-
-
-@pytest.mark.slow
-def test_it_takes_the_turn(settings: dict[str, Any]) -> None:
-    assert success(settings) >= STITCHED
-
-
-@pytest.mark.slow
-def test_without_the_next_state_it_does_not(
-    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    distort(monkeypatch, q_transformer, "q_transformer_targets", next_best_N=torch.zeros_like)
-    assert success(settings) <= MISSED
-
-
-@pytest.mark.slow
-def test_with_the_wrong_sign_it_does_not(
-    settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    distort(
-        monkeypatch, q_transformer, "q_transformer_loss", targets_N=lambda targets_N: 1 - targets_N
-    )
-    assert success(settings) <= MISSED
