@@ -11,8 +11,8 @@ from torch.nn import functional
 from transformers import AutoImageProcessor, AutoModel
 
 from forethought.errors import PolicyError
-from forethought.models.hub import NO_CODE
 from forethought.models.loading import load_pretrained
+from forethought.models.model_files import NO_CODE
 from forethought.types import Image
 
 _AT_A_TIME = 256

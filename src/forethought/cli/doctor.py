@@ -21,7 +21,7 @@ from forethought.environments import find_environment, is_installed, list_enviro
 from forethought.environments.chess.engine import PACKAGE, find_stockfish
 from forethought.errors import MissingDependencyError
 from forethought.libraries import choose_threads, usable_cores
-from forethought.models.smollm2 import INSTALL, NAME, converted_folder, missing_packages
+from forethought.models.model_files import INSTALL, NAME, converted_folder, missing_packages
 
 _GIB = 2**30
 _MIN_DISK_GIB = 2.0

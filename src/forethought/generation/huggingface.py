@@ -13,9 +13,8 @@ from forethought.models.actor_critic import ActorCritic, Scores, ValueHead
 from forethought.models.batching import Example, build_batch
 from forethought.models.encoding import Encoder
 from forethought.models.limits import Limits
-from forethought.models.loading import LoadedModel, load_pretrained
+from forethought.models.loading import LoadedModel, load_pretrained, settle
 from forethought.models.lora import save_weights
-from forethought.models.saved_settings import settle
 from forethought.types import Message, Prompt
 
 VALUE_HEAD_FILE = "value_head.safetensors"

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from forethought.models.detokenize import REPLACEMENT
-from forethought.models.token_bytes import TokenBytes
+from forethought.models.token_text import REPLACEMENT
+from forethought.models.token_text import TokenBytes
 
 
 class Drawn(NamedTuple):

@@ -1,7 +1,9 @@
 """Messages to token ids and image tensors, by the model's own processor."""
 
 import inspect
-from collections.abc import Callable, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -9,13 +11,12 @@ from typing import Any
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.processing_utils import ProcessorMixin
+from transformers.utils.chat_template_utils import encode_marked_chat, mark_control_tokens
 
 from forethought.errors import PolicyError
 from forethought.models.chat_template import ChatTemplate
-from forethought.models.control_tokens import ControlTokens
-from forethought.models.detokenize import DetokenizedText, detokenize
 from forethought.models.limits import limits_of
-from forethought.models.token_bytes import TokenBytes
+from forethought.models.token_text import DetokenizedText, TokenBytes, detokenize
 from forethought.types import Image, Message, Prompt
 
 # For base models whose tokenizer brings no chat template (GPT-2). An answer ends as the model
@@ -31,6 +32,9 @@ MAX_REMEMBERED_TOKENS = 2_000_000
 different ones would otherwise fill its memory."""
 
 IMAGE_INPUT_NAMES = ("pixel_values", "image_sizes", "image_grid_thw", "pixel_attention_mask")
+
+Encode = Callable[[Callable[[str], str], bool], tuple[int, ...]]
+"""Encodes a prompt, given what is to be done to each text, and whether it then holds marks."""
 
 
 class Encoder:
@@ -245,3 +249,84 @@ def _harmless_pad_id(tokenizer: PreTrainedTokenizerBase, image_token_id: int | N
     """
     special = {*tokenizer.all_special_ids, image_token_id}
     return next(i for i in range(len(tokenizer)) if i not in special)
+
+
+class ControlTokens:
+    """The words that one tokenizer reads as control tokens: a template's to write, text elsewhere.
+
+    A message may hold `<|im_end|>` or `<image>` (a web page does, and an opponent may). Tokenized
+    with the prompt, it would close its own turn. The library marks such words before the template
+    is rendered, and reads what is marked as plain text; where a tokenizer cannot (its vocabulary
+    knows the word besides), the word is broken by a space.
+    """
+
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerBase, template_words: str, further_ids: Iterable[int]
+    ) -> None:
+        """
+        Args:
+            tokenizer: of the model.
+            template_words: all texts that its chat template holds. An added token that stands in
+                them is a control token, though it may not be declared as one.
+            further_ids: those that end an answer or stand for images.
+        """
+        self._tokenizer = tokenizer
+        further = frozenset(further_ids)
+        ids_of = {
+            token.content: index
+            for index, token in tokenizer.added_tokens_decoder.items()
+            if token.special or index in further or token.content in template_words
+        }
+        # Blank ones (Gemma has "\n") are ordinary text.
+        ids_of = {word: index for word, index in ids_of.items() if word.strip()}
+        longest_first = sorted(ids_of, key=lambda word: (-len(word), word))
+        self._pattern = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
+        # Any text may hold what a tokenizer does not know: that closes nothing, unless (GPT-2)
+        # the token has other duties.
+        unknown: Any = tokenizer.unk_token_id
+        duties: list[Any] = [*further, tokenizer.bos_token_id, tokenizer.eos_token_id]
+        spared = () if unknown in duties else (unknown,)
+        self.ids = frozenset(ids_of.values()).difference(spared)
+
+    def are_in(self, text: str) -> bool:
+        return self._pattern.search(text) is not None
+
+    def encode_text(self, text: str) -> tuple[int, ...]:
+        """Ids of a text by itself, of which none is a control token's."""
+
+        def encode(change: Callable[[str], str], is_marked: bool) -> tuple[int, ...]:
+            if is_marked:
+                return tuple(encode_marked_chat(self._tokenizer, change(text)))
+            return tuple(self._tokenizer.encode(change(text), add_special_tokens=False))
+
+        return self.encode([text], encode)
+
+    def encode(self, texts: Sequence[str], encode: Encode) -> tuple[int, ...]:
+        """Ids of a prompt in which these texts are said, and hold no control tokens.
+
+        Raises:
+            PolicyError: however they are written, a control token comes of them.
+        """
+        if not any(map(self.are_in, texts)):
+            return encode(str, False)
+        harmless = self._counts(encode(lambda text: self._pattern.sub("x", text), False))
+        try:
+            ids = encode(lambda text: mark_control_tokens(text, self._pattern), True)
+        except ValueError:  # The library's: this tokenizer makes the token from plain text.
+            ids = None
+        if ids is None or self._counts(ids) != harmless:
+            ids = encode(lambda text: self._pattern.sub(_broken, text), False)
+        if self._counts(ids) != harmless:
+            words = sorted({word for text in texts for word in self._pattern.findall(text)})
+            raise PolicyError(
+                f"the text of a message holds {words[0]!r}, which this tokenizer reads as a "
+                "control token however it is written — leave it out of the text"
+            )
+        return ids
+
+    def _counts(self, ids: Sequence[int]) -> Counter[int]:
+        return Counter(token for token in ids if token in self.ids)
+
+
+def _broken(word: re.Match[str]) -> str:
+    return f"{word[0][0]} {word[0][1:]}"

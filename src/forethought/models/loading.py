@@ -1,11 +1,11 @@
-"""A path or a hub id to a model and its processor."""
+"""A path or a hub id to a model and its processor; the settings that are saved beside them."""
 
 import importlib.util
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from peft import PeftModel
@@ -24,14 +24,20 @@ from transformers.models.auto.processing_auto import PROCESSOR_MAPPING
 from transformers.processing_utils import ProcessorMixin
 
 from forethought.errors import PolicyError
-from forethought.models.hub import NO_CODE, require_source
 from forethought.models.lora import load_lora, outline_lora
-from forethought.models.smollm2 import folder_of
+from forethought.models.model_files import NO_CODE, folder_of, require_source
 
 PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 ADAPTER_CONFIG = "adapter_config.json"
 BEHAVIOR = "behavior"
 """Folder of π_φ inside the model of a run that learns values beside it."""
+
+
+_HOW_LOADED = ("backend", "is_local", "local_files_only")
+_SETS = ("target_modules", "modules_to_save")
+_DTYPE = "dtype"
+_IMPLIED = "float32"
+"""What weights without a named type are."""
 
 
 class LoadedModel(NamedTuple):
@@ -197,3 +203,35 @@ def require_safetensors(source: str) -> None:
             "code — if you trust them, write them as safetensors: load the folder with "
             "transformers and call save_pretrained"
         )
+
+
+def settle(folder: Path) -> None:
+    """Rewrites the JSON files of settings in a folder of `save_pretrained`, so that they are the
+    same however the model came into memory.
+
+    Hugging Face notes in them how a model was loaded, and PEFT writes lists in the order of a set.
+    A model that was saved, loaded and saved again would differ from one that never left memory,
+    though no number of it does.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    for name in ("config.json", "tokenizer_config.json", "adapter_config.json"):
+        path = folder / name
+        if path.exists():
+            content: object = json.loads(path.read_text(encoding="utf-8"))
+            text = json.dumps(_settled(content), indent=2, sort_keys=True, ensure_ascii=False)
+            path.write_text(text + "\n", encoding="utf-8")
+
+
+def _settled(value: object) -> object:
+    if isinstance(value, list):
+        return [_settled(item) for item in cast(list[object], value)]
+    if not isinstance(value, dict):
+        return value
+    content = cast(dict[str, Any], value)
+    return {
+        name: sorted(item) if name in _SETS and isinstance(item, list) else _settled(item)
+        for name, item in content.items()
+        if name not in _HOW_LOADED and not (name == _DTYPE and item == _IMPLIED)
+    }

@@ -14,7 +14,7 @@ from forethought.offline.dataset import shuffled_batch
 from forethought.offline.episodes import Episode
 from forethought.training.optim import Updater
 from forethought.training.run import Run
-from forethought.training.trainable import Trainable
+from forethought.training.state import Trainable
 from forethought.types import Metric
 
 PhaseT = TypeVar("PhaseT", bound=str)

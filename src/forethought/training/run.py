@@ -1,6 +1,5 @@
 """The surroundings of a training loop: folder, log, checkpoints, processes, progress bar."""
 
-import os
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -12,15 +11,14 @@ from typing import Literal, NoReturn, TypeVar
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import DistributedType, gather_object
+from accelerate.utils import gather_object
 from tqdm import tqdm
 
 from forethought.configs.contract import AnyConfig
 from forethought.configs.file import dump_config
-from forethought.configs.parts import ComputeConfig, OptimizerConfig
+from forethought.configs.parts import OptimizerConfig
 from forethought.durable import write_text
 from forethought.errors import ConfigError
-from forethought.libraries import choose_threads
 from forethought.rollouts.slot import Cursor
 from forethought.rollouts.store import write_shard
 from forethought.runs.checkpoints import (
@@ -34,17 +32,17 @@ from forethought.runs.pairs import SUFFIX as PAIRS_SUFFIX
 from forethought.runs.pairs import PairPlace, write_pairs
 from forethought.runs.run_folder import RunFolder
 from forethought.training.optim import Updater
-from forethought.training.precision import autocast
+from forethought.training.processes import autocast, start_processes
 from forethought.training.reference import Reference
 from forethought.training.state import (
     Progress,
+    Trainable,
     load_optimizer,
     load_progress,
     load_randomness,
     random_states,
     save_state,
 )
-from forethought.training.trainable import Trainable
 from forethought.types import Metric, Trajectory
 
 T = TypeVar("T")
@@ -55,8 +53,6 @@ folder and the numbers that `metrics.jsonl` gets, `step` first. True stops the r
 iteration, with a checkpoint from which it can be resumed."""
 
 _on_iteration: ContextVar[OnIteration | None] = ContextVar("on_iteration", default=None)
-_SUPPORTED = (DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU)
-_UNSUPPORTED = ("FSDP", "DEEPSPEED", "MEGATRON_LM")
 
 
 @dataclass
@@ -294,40 +290,3 @@ def _refuse_to_delete_inputs(config: AnyConfig) -> None:
                 f"--overwrite would delete what the run learns from, {field} {path} — "
                 "name another --output"
             )
-
-
-def start_processes(config: ComputeConfig) -> Accelerator:
-    """Joins the processes of `accelerate launch`, or stands alone; sets the CPU threads.
-
-    Raises:
-        ConfigError: a launch strategy that this version cannot checkpoint, or processes
-            that were launched together and do not find each other.
-    """
-    local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    torch.set_num_threads(choose_threads(config.threads, processes=local).threads)
-    precision = "no" if config.precision == "fp32" else config.precision
-    accelerator = Accelerator(mixed_precision=precision)
-    refuse_launch(accelerator.distributed_type, accelerator.num_processes, os.environ)
-    return accelerator
-
-
-def refuse_launch(strategy: DistributedType, processes: int, environ: Mapping[str, str]) -> None:
-    """Accepts one process, or data parallelism.
-
-    Accelerate itself ignores, on CPUs, that FSDP or DeepSpeed was asked for, and that
-    PyTorch's launcher started several processes: each would train, alone, the same run.
-    """
-    asked = [
-        name for name in _UNSUPPORTED if environ.get(f"ACCELERATE_USE_{name}", "").lower() == "true"
-    ]
-    if asked or strategy not in _SUPPORTED:
-        raise ConfigError(
-            f"accelerate launched {asked[0] if asked else strategy.value} — this version supports "
-            "one process, or data parallelism (MULTI_GPU, MULTI_CPU), with LoRA for large models"
-        )
-    launched = int(environ.get("WORLD_SIZE", "1"))
-    if launched != processes:
-        raise ConfigError(
-            f"{launched} processes were launched, but this one is among {processes} — on CPUs, "
-            "set ACCELERATE_USE_CPU=true before torchrun"
-        )

@@ -4,11 +4,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from forethought.errors import CheckpointError
@@ -19,11 +19,23 @@ from forethought.runs.metrics import MetricsPosition
 from forethought.runs.run_folder import RunFolder
 from forethought.training.optim import Updater
 from forethought.training.reference import ANCHOR_FILE, Reference
-from forethought.training.trainable import Trainable
 
 _OPTIMIZER = "optimizer.safetensors"
 _RANDOMNESS = "randomness.safetensors"
 _PROGRESS = "progress.json"
+
+
+class Trainable(Protocol):
+    """A policy whose weights an optimizer moves and a checkpoint holds."""
+
+    @property
+    def module(self) -> nn.Module:
+        """Parameters that require a gradient are trained."""
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Writes what is needed to act again."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from transformers.utils import logging
 
 from forethought.configs.parts import ComputeConfig, OptimizerConfig, PromptConfig
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.models.smollm2 import INSTALL, missing_packages
-from forethought.models.smollm2 import NAME as SMOLLM2
+from forethought.models.model_files import INSTALL, missing_packages
+from forethought.models.model_files import NAME as SMOLLM2
 from forethought.rollouts.scripted import play, random_answer
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import Task, open_task

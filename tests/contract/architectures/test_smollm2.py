@@ -17,7 +17,7 @@ from forethought.configs.parts import (
 )
 from forethought.generation.huggingface import load_policy
 from forethought.models.loading import load_outline, load_pretrained
-from forethought.models.smollm2 import NAME, converted_folder
+from forethought.models.model_files import NAME, converted_folder
 from forethought.runs.checkpoints import model_source
 from forethought.types import Message
 from tests.contract.architectures.conftest import ReadCheckpoint

@@ -8,7 +8,7 @@ import torch
 from forethought.cli import doctor
 from forethought.configs.parts import ComputeConfig
 from forethought.libraries import choose_threads, load_quietly
-from forethought.training.run import start_processes
+from forethought.training.processes import start_processes
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from forethought.generation.sampling import ActionField
 from forethought.models.actor_critic import ActorCritic
 from forethought.models.batching import Example, build_batch
 from forethought.models.encoding import Encoder
-from forethought.models.token_bytes import TokenBytes
+from forethought.models.token_text import TokenBytes
 from forethought.prompts.responses import parse_response
 from forethought.types import Completion, Prompt
 

@@ -11,8 +11,7 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from forethought.generation.sampling import ActionField
-from forethought.models.detokenize import detokenize
-from forethought.models.token_bytes import TokenBytes
+from forethought.models.token_text import TokenBytes, detokenize
 from forethought.prompts.responses import parse_response
 from forethought.types import Completion, FinishReason, ParsedAction
 from tests.unit.models.test_detokenize import decode, for_each_tokenizer

@@ -12,8 +12,8 @@ from tokenizers import decoders as tokenizer_decoders
 from tokenizers import models as tokenizer_models
 from transformers import PreTrainedTokenizerFast
 
-from forethought.models.detokenize import DetokenizedText, detokenize
 from forethought.models.tiny import SPECIAL_TOKENS, train_tokenizer
+from forethought.models.token_text import DetokenizedText, detokenize
 
 WORDS = 'move the current number to target answer "thoughts": "action": é ☃ 中 0 1 2 3 + - so'
 

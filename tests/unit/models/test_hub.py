@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import constants
 
 from forethought.errors import PolicyError
-from forethought.models.hub import require_source
+from forethought.models.model_files import require_source
 
 
 @pytest.fixture

