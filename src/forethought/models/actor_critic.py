@@ -115,7 +115,7 @@ class ActorCritic(nn.Module):
     def speakable(self, logits: Tensor) -> Tensor:
         """Logits [..., V] in fp32 with image placeholders ruled out.
 
-        A placeholder that was sampled would be taken for a picture that is not there.
+        A placeholder that was sampled would be taken for an image that is not there.
         Sampling and scoring both go through here, so their distributions agree.
         """
         logits = logits.float()

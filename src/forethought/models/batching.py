@@ -1,6 +1,6 @@
 """Prompts and completions laid out as the tensors of one forward pass.
 
-Completions of equal prompts share a row: the prompt, with its picture, goes through the
+Completions of equal prompts share a row: the prompt, with its image, goes through the
 model once, forwards and backwards, and every completion attends to it and to itself.
 
     row     p p p p p a a a b b b b c c        three completions of one prompt

@@ -48,12 +48,12 @@ class TemplateFacts:
     needs_tool_list: bool = False
     """It cannot do without a list of tools, so it gets an empty one."""
     thinking: Literal["none", "switched off", "closed"] = "none"
-    """Whether the prompt would end inside a thinking block. Thoughts are part of our answers, so
+    """Whether the prompt would end inside a thinking block. Thoughts are part of our responses, so
     the block is left out as the template itself does it, or else closed at once."""
     closing: str = ""
     """Written after the prompt: the end of a thinking block."""
     keeps_history: bool = True
-    """A prompt begins with the one before it and the answer to that, as text."""
+    """A prompt begins with the one before it and the response to that, as text."""
 
 
 class ChatTemplate:
@@ -81,7 +81,7 @@ class ChatTemplate:
         self.facts = _facts(self, prefers_parts)
 
     def render(self, messages: Sequence[Message]) -> str:
-        """The prompt as text: all messages, and the beginning of the answer.
+        """The prompt as text: all messages, and the beginning of the response.
 
         Raises:
             PolicyError: the template refuses the conversation.

@@ -19,7 +19,7 @@ from forethought.models.limits import limits_of
 from forethought.models.token_text import DetokenizedText, TokenBytes, detokenize
 from forethought.types import Image, Message, Prompt
 
-# For base models whose tokenizer brings no chat template (GPT-2). An answer ends as the model
+# For base models whose tokenizer brings no chat template (GPT-2). A response ends as the model
 # ends it, so that a conversation is what was fed and sampled.
 PLAIN_CHAT_TEMPLATE = """\
 {%- for message in messages -%}
@@ -153,7 +153,7 @@ class Encoder:
         return (*before, *_ids(encoded))
 
     def tokenize_answer(self, text: str) -> tuple[int, ...]:
-        """Ids of an answer written by an expert, the stop token included.
+        """Ids of a response written by an expert, the stop token included.
 
         Only for text that no model sampled: sampled ids are never rebuilt from text.
 
@@ -165,7 +165,7 @@ class Encoder:
 
     def detokenize(self, token_ids: Sequence[int]) -> DetokenizedText:
         """Text and per-token offsets of sampled ids, special tokens left out."""
-        # A few tokens in a row come again and again, whole answers do not.
+        # A few tokens in a row come again and again, whole responses do not.
         return detokenize(
             token_ids, lambda ids: self._decode_window(ids) if len(ids) <= 8 else self._decode(ids)
         )
@@ -224,7 +224,7 @@ def _chat_template(
 
 
 def placeholder_ids(model: PreTrainedModel) -> list[int]:
-    """Ids that stand for pictures and films, of which a prompt has many and an answer none."""
+    """Ids that stand for images and films, of which a prompt has many and a response none."""
     names = ("image_token_id", "video_token_id")
     ids = [getattr(model.config, name, None) for name in names]
     return [i for i in ids if isinstance(i, int)]
@@ -268,7 +268,7 @@ class ControlTokens:
             tokenizer: of the model.
             template_words: all texts that its chat template holds. An added token that stands in
                 them is a control token, though it may not be declared as one.
-            further_ids: those that end an answer or stand for images.
+            further_ids: those that end a response or stand for images.
         """
         self._tokenizer = tokenizer
         further = frozenset(further_ids)
@@ -289,6 +289,7 @@ class ControlTokens:
         self.ids = frozenset(ids_of.values()).difference(spared)
 
     def are_in(self, text: str) -> bool:
+        """Whether a text holds one of them."""
         return self._pattern.search(text) is not None
 
     def encode_text(self, text: str) -> tuple[int, ...]:

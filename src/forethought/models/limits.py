@@ -37,7 +37,7 @@ class Limits(NamedTuple):
             least: put before their number.
 
         Raises:
-            PromptTooLongError: not even one token of an answer would have a position after it.
+            PromptTooLongError: not even one token of a response would have a position after it.
         """
         if self.longest is not None and tokens >= self.longest:
             raise PromptTooLongError(

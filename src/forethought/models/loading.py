@@ -41,6 +41,8 @@ _IMPLIED = "float32"
 
 
 class LoadedModel(NamedTuple):
+    """A model with what makes its inputs, and the adapters in it."""
+
     model: PreTrainedModel
     processor: ProcessorMixin | PreTrainedTokenizerBase
     adapter: PeftModel | None = None
@@ -48,8 +50,8 @@ class LoadedModel(NamedTuple):
 
     @property
     def preferred_image_size(self) -> int | None:
-        """Pixels on a side of a fixed-size vision tower smaller than the worlds' own
-        pictures; None where the model takes those."""
+        """Pixels on a side of a fixed-size vision tower smaller than the environments' own
+        images; None where the model takes those."""
         image_processor = getattr(self.processor, "image_processor", None)
         height = getattr(getattr(image_processor, "size", None), "height", None)
         return height if isinstance(height, int) and height < 300 else None

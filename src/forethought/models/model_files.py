@@ -32,11 +32,11 @@ from forethought.errors import MissingDependencyError, PolicyError
 
 NO_CODE: Any = {"trust_remote_code": False}
 """For every `from_pretrained`: without it, the library asks on the terminal whether to run the
-Python that a model's folder holds, and any answer from a pipe will do."""
+Python that a model's folder holds, and takes any answer from a pipe."""
 
 CONFIG = "config.json"
 TIMEOUT_S = 10.0
-"""For the hub's first answer. Its client would try six times, over 23 seconds."""
+"""For the hub's first reply. Its client would try six times, over 23 seconds."""
 
 
 def require_source(source: str) -> None:

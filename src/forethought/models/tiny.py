@@ -1,4 +1,4 @@
-"""The embedded models: LLaVAs of about a million parameters, made from nothing.
+"""The embedded models: LLaVAs of about a million parameters, randomly initialized.
 
 The same Hugging Face classes as LLaVA-1.5 (CLIP vision tower, two-layer projector, Llama
 decoder), small enough to be trained from scratch on two CPU cores; the tokenizer is
@@ -68,7 +68,7 @@ class TinySize:
     def initial_scale(self) -> float:
         """Standard deviation of initial weights: 1/√width, so that attention starts out able
         to tell positions apart. With the customary 0.02 a model this narrow needs several
-        times as many steps before it looks at the picture at all."""
+        times as many steps before it looks at the image at all."""
         return self.hidden_size**-0.5
 
 
@@ -173,7 +173,7 @@ def build_model(
 
 
 def make_tiny(texts: Iterable[str], *, seed: int, size: TinySize | None = None) -> LoadedModel:
-    """Model and processor for worlds in which `texts` are said; nothing is downloaded."""
+    """Model and processor for environments in which `texts` are said; nothing is downloaded."""
     return tiny_with(train_tokenizer(texts), seed=seed, size=size)
 
 

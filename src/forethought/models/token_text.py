@@ -15,6 +15,8 @@ REPLACEMENT = "\ufffd"
 
 
 class DetokenizedText(NamedTuple):
+    """A completion's text, and where in it each token starts."""
+
     text: str
     token_offsets: tuple[int, ...]
     """Per token, where its characters start. A token that only completes a character

@@ -18,13 +18,13 @@ from forethought.training.run import Run
 from forethought.types import Metric
 
 
-class Replies(NamedTuple):
-    """What the world said, to be learned beside the answers."""
+class ObservationTokens(NamedTuple):
+    """Tokens of the environment's observations, to be learned beside the responses."""
 
-    is_reply_BT: Tensor
-    """Bool."""
+    mask_BT: Tensor
+    """Bool: which they are."""
     weight: float
-    """Of a token, beside one of an answer."""
+    """Of a token, beside one of a response."""
     total: Tensor
     """A scalar to which their nats are added."""
 
@@ -38,34 +38,38 @@ def clone_behavior(
     *,
     observation_loss_weight: float = 0.0,
 ) -> list[Metric]:
-    """One optimizer step of a policy: cross-entropy of the rows' answers.
+    """One optimizer step of a policy: cross-entropy of the rows' responses.
 
     Args:
         rows: the global batch.
         max_tokens: of a micro-batch.
-        observation_loss_weight: what a token of the world's replies weighs beside one of an answer.
+        observation_loss_weight: what a token of the environment's observations weighs beside one of
+            a response.
 
     Returns:
-        Loss of the global batch, nats per token of its answers, and norm of the gradient; where
-        replies weigh anything also theirs, nats per token.
+        Loss of the global batch, nats per token of its responses, and norm of the gradient; where
+        observations weigh anything also theirs, nats per token.
     """
     actions, replies = sum(row.actions for row in rows), sum(row.replies for row in rows)
-    total, replied = torch.zeros(()), torch.zeros(())
+    total, observed = torch.zeros(()), torch.zeros(())
     mine = rows[run.process :: run.processes]
     losses: list[Callable[[], Tensor]] = []
     for b in lay_out_rows(mine, policy.encoder, policy.device, max_tokens):
-        told = None
+        observations = None
         if observation_loss_weight:
-            told = Replies(mark_replies(b, mine), observation_loss_weight, replied)
+            mask_BT = mark_replies(b, mine)
+            observations = ObservationTokens(mask_BT, observation_loss_weight, observed)
         losses.append(
-            partial(cloning_loss, b.tokens, b.is_action_BT, actions, policy, run, total, told)
+            partial(
+                cloning_loss, b.tokens, b.is_action_BT, actions, policy, run, total, observations
+            )
         )
     norm = updater.step(losses)
     policy.weights_changed()
-    measures = [Metric("loss", float(run.sum(total))), Metric("gradient_norm", norm)]
+    metrics = [Metric("loss", float(run.sum(total))), Metric("gradient_norm", norm)]
     if observation_loss_weight:
-        measures.append(Metric("observation_loss", float(run.sum(replied)) / max(1, replies)))
-    return measures
+        metrics.append(Metric("observation_loss", float(run.sum(observed)) / max(1, replies)))
+    return metrics
 
 
 def clone_episodes(
@@ -87,31 +91,31 @@ def cloning_loss(
     policy: HuggingFacePolicy,
     run: Run,
     total: Tensor,
-    replies: Replies | None = None,
+    observations: ObservationTokens | None = None,
 ) -> Tensor:
-    """This part's share of the cross-entropy of the answers (Q-SFT, Eq. 2), and of the replies.
+    """This part's share of the cross-entropy of responses (Q-SFT, Eq. 2) and of observations.
 
-        L = -(Σ_answers log p + w Σ_replies log p) / tokens of answers
+        L = -(Σ_responses log p + w Σ_observations log p) / tokens of responses
 
-    With w > 0 the model learns beside what to do what the world will say (implicit world
+    With w > 0 the model learns beside what to do what the environment will say (implicit world
     modeling: Zhang et al. 2025, Agent Learning via Early Experience, arXiv 2510.08558).
 
     Args:
-        is_action_BT: bool, [B, T]: the tokens of answers.
+        is_action_BT: bool, [B, T]: the tokens of responses.
         actions: how many there are in the global batch, over all processes.
-        total: a scalar to which the answers' share is added.
-        replies: with their weight w; None: they are not learned.
+        total: a scalar to which the responses' share is added.
+        observations: with their weight w; None: they are not learned.
     """
     module = policy.module.train()
     with run.autocast():
         scores = module(tokens)
-    answered = _nats(scores.logprobs_BT, is_action_BT)
-    total += answered.detach().cpu() / actions
-    if replies is None or not replies.is_reply_BT.any():
-        return answered / actions
-    replied = _nats(scores.logprobs_BT, replies.is_reply_BT)
-    replies.total.add_(replied.detach().cpu())
-    return (answered + replies.weight * replied) / actions
+    responded = _nats(scores.logprobs_BT, is_action_BT)
+    total += responded.detach().cpu() / actions
+    if observations is None or not observations.mask_BT.any():
+        return responded / actions
+    observed = _nats(scores.logprobs_BT, observations.mask_BT)
+    observations.total.add_(observed.detach().cpu())
+    return (responded + observations.weight * observed) / actions
 
 
 def _nats(logprobs_BT: Tensor, mask_BT: Tensor) -> Tensor:

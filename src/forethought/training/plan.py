@@ -44,11 +44,11 @@ class Lengths(NamedTuple):
     pictures: float
     """Bytes."""
     packed: float
-    """Bytes of the pictures as `offline/rows.py` keeps them."""
+    """Bytes of the images as `offline/rows.py` keeps them."""
 
     @property
     def tokens(self) -> float:
-        """Of prompt and answer."""
+        """Of prompt and response."""
         return self.prompt + self.answer
 
 
@@ -68,7 +68,7 @@ class ModelSize(NamedTuple):
 class Outline(NamedTuple):
     """What a run will have, its weights left out."""
 
-    world: Task
+    task: Task
     encoder: Encoder
     model: ModelSize
 
@@ -79,11 +79,11 @@ def open_outline(config: LanguageConfig) -> Outline:
     Raises:
         ForethoughtError: an environment, model or data set that is not there: as training would.
     """
-    world, loaded = _open(config)
+    task, loaded = _open(config)
     if loaded is None:
         size = SIZES[config.model]
-        loaded = _adapted(make_tiny(texts_of(world, config), seed=config.seed, size=size), config)
-    return Outline(world, Encoder(loaded.model, loaded.processor), _measure(loaded))
+        loaded = _adapted(make_tiny(texts_of(task, config), seed=config.seed, size=size), config)
+    return Outline(task, Encoder(loaded.model, loaded.processor), _measure(loaded))
 
 
 def check_language(config: LanguageConfig) -> Task:
@@ -96,14 +96,14 @@ def check_language(config: LanguageConfig) -> Task:
         ForethoughtError: an environment, option, model, part of a model or data set that is not
             there, or a model that cannot read what the environment shows.
     """
-    world, loaded = _open(config)
+    task, loaded = _open(config)
     if loaded is not None:
-        messages = world.prompter.messages(world.first_observation(0))
+        messages = task.prompter.messages(task.first_observation(0))
         try:
             Encoder(loaded.model, loaded.processor).encode(messages)
         except PolicyError as error:
-            raise type(error)(f"{world.id}, first observation: {error}") from error
-    return world
+            raise type(error)(f"{task.id}, first observation: {error}") from error
+    return task
 
 
 def plan_lines(
@@ -172,12 +172,12 @@ def first_steps(trajectories: Iterable[Trajectory]) -> list[Step]:
     return list(islice(chain.from_iterable(t.steps for t in trajectories), SAMPLE_STEPS))
 
 
-def random_steps(world: Task) -> list[Step]:
+def random_steps(task: Task) -> list[Step]:
     """The same, of episodes that the random policy plays."""
-    environment = world.factory()
+    environment = task.factory()
     try:
         return first_steps(
-            play(world.id, environment, world.prompter, random_answer(0), range(2**31))
+            play(task.id, environment, task.prompter, random_answer(0), range(2**31))
         )
     finally:
         environment.close()
@@ -195,14 +195,14 @@ def lengths_of(steps: Sequence[Step], encoder: Encoder) -> Lengths:
 
 def _open(config: LanguageConfig) -> tuple[Task, LoadedModel | None]:
     """Task and model as training would open them, the weights left out; no model where it
-    is made from nothing. Data that training would refuse are refused."""
+    is randomly initialized. Data that training would refuse are refused."""
     loaded = None if config.model in SIZES else load_outline(model_source(config.model))
     size = IMAGE_SIZE if loaded is None else loaded.preferred_image_size
-    world = open_task(config.environment, config.prompt, default_image_size=size)
-    require_learnable(config, world)
-    if (note := unlike(config, world)) is not None:
+    task = open_task(config.environment, config.prompt, default_image_size=size)
+    require_learnable(config, task)
+    if (note := unlike(config, task)) is not None:
         print(f"note: {note}", file=sys.stderr)
-    return world, None if loaded is None else _adapted(loaded, config)
+    return task, None if loaded is None else _adapted(loaded, config)
 
 
 def _adapted(loaded: LoadedModel, config: LanguageConfig) -> LoadedModel:
@@ -233,7 +233,7 @@ def _memory(
 ) -> list[str]:
     """Bytes, roughly. What a layer keeps for its backward pass is about ten numbers per unit
     of its width and three per unit of its perceptron; the vocabulary's logits, their
-    log-probabilities and gradients are three more per word, for answer tokens alone and no more
+    log-probabilities and gradients are three more per word, for response tokens alone and no more
     of them than a chunk has."""
     bf16 = config.compute.precision == "bf16"
     frozen_size = 2 if bf16 and config.lora.components else 4

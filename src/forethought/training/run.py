@@ -78,6 +78,7 @@ class Run:
 
     @property
     def processes(self) -> int:
+        """How many train together."""
         return self.accelerator.num_processes
 
     @property
@@ -179,7 +180,7 @@ class Run:
         write_shard(self.folder.trajectories_dir / name, trajectories)
 
     def keep_pairs(self, pairs: Sequence[PairPlace], step: int) -> None:
-        """Stores which of the answers of `keep` were compared."""
+        """Stores which of the responses of `keep` were compared."""
         name = f"step_{step:06d}_process_{self.process}{PAIRS_SUFFIX}"
         write_pairs(self.folder.pairs_dir / name, pairs)
 

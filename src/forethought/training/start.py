@@ -1,4 +1,4 @@
-"""What a run starts with: the world, and a policy made from nothing or loaded."""
+"""What a run starts with: the environment, and a policy randomly initialized or loaded."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -43,36 +43,38 @@ TOKENIZER_CHARACTERS = 1 << 14
 
 
 class Start(NamedTuple):
-    world: Task
+    """Task and policy of a run that begins or goes on."""
+
+    task: Task
     policy: HuggingFacePolicy
 
 
 def start(config: LanguageConfig, run: Run, *, slots: int, critic: bool) -> Start:
-    """Opens the world and makes the policy: from the run's checkpoint where it goes on.
+    """Opens the environment and makes the policy: from the run's checkpoint where it goes on.
 
     Args:
         slots: completions generated at a time by this process.
         critic: whether the policy judges states, too.
 
     Raises:
-        ForethoughtError: a world, option, model or checkpoint that is not there.
+        ForethoughtError: an environment, option, model or checkpoint that is not there.
     """
     # Dropout draws from torch's own generator, which checkpoints hold from here on.
     torch.manual_seed((config.seed << 16) + run.process)
     folder = str(run.checkpoint / MODEL_DIR) if run.checkpoint else model_source(config.model)
     if folder in SIZES:
-        world = open_task(config.environment, config.prompt, default_image_size=IMAGE_SIZE)
-        loaded = tiny_with(tokenizer_of(world, config, run), seed=config.seed, size=SIZES[folder])
+        task = open_task(config.environment, config.prompt, default_image_size=IMAGE_SIZE)
+        loaded = tiny_with(tokenizer_of(task, config, run), seed=config.seed, size=SIZES[folder])
     else:
         # Frozen weights may be coarse; trained ones are kept in fp32.
         halved = config.compute.precision == "bf16" and bool(config.lora.components)
         loaded = load_pretrained(folder, dtype=torch.bfloat16 if halved else torch.float32)
-        world = open_task(
+        task = open_task(
             config.environment, config.prompt, default_image_size=loaded.preferred_image_size
         )
-    require_learnable(config, world)
+    require_learnable(config, task)
     if run.checkpoint is None and run.process == 0:
-        proof = world.prove()
+        proof = task.prove()
         if proof is not None:
             print(proof, file=sys.stderr)
     loaded = _adapted(loaded, config.lora, config.seed)
@@ -85,28 +87,28 @@ def start(config: LanguageConfig, run: Run, *, slots: int, critic: bool) -> Star
         head = load_value_head(Path(folder), width) or fresh
     policy = HuggingFacePolicy(loaded, slots=slots, value_head=head, version=run.steps_done)
     policy.module.to(run.accelerator.device)
-    return Start(world, policy)
+    return Start(task, policy)
 
 
-def demonstrations(world: Task, config: LanguageConfig) -> Iterable[Trajectory]:
+def demonstrations(task: Task, config: LanguageConfig) -> Iterable[Trajectory]:
     """The expert's episodes, without end."""
-    world.require_expert()
-    return expert_episodes(world, config, expert_answer(config.prompt.format))
+    task.require_expert()
+    return expert_episodes(task, config, expert_answer(config.prompt.format))
 
 
-def texts_of(world: Task, config: LanguageConfig) -> list[str]:
-    """What is said in this world: its vocabulary, if it has one, prompts and answers, those of the
-    data where there are any, else the expert's.
+def texts_of(task: Task, config: LanguageConfig) -> list[str]:
+    """What is said in this environment: its vocabulary, if it has one, prompts and responses, those
+    of the data where there are any, otherwise of the expert.
 
     Raises:
         StorageError: nothing is stored there, or it is damaged.
     """
     if config.data is None:
-        episodes = islice(demonstrations(world, config), TOKENIZER_EPISODES)
+        episodes = islice(demonstrations(task, config), TOKENIZER_EPISODES)
     else:
         episodes = islice(read_shards(Path(config.data)), STORED_TOKENIZER_EPISODES)
     # Twice: what occurs once is no token.
-    texts = ["".join(world.vocabulary)] * 2 if world.vocabulary else []
+    texts = ["".join(task.vocabulary)] * 2 if task.vocabulary else []
     for trajectory in episodes:
         for step in trajectory.steps:
             texts += [message.text[:TOKENIZER_CHARACTERS] for message in step.prompt.messages]
@@ -114,20 +116,20 @@ def texts_of(world: Task, config: LanguageConfig) -> list[str]:
     return texts
 
 
-def tokenizer_of(world: Task, config: LanguageConfig, run: Run) -> PreTrainedTokenizerFast:
+def tokenizer_of(task: Task, config: LanguageConfig, run: Run) -> PreTrainedTokenizerFast:
     """Trained by the first process: the others would play the same episodes to train the same."""
     own: list[str] = []
     if run.process == 0:
-        trained = train_tokenizer(texts_of(world, config))
+        trained = train_tokenizer(texts_of(task, config))
         own.append(trained.backend_tokenizer.to_str())
     [text] = run.gather(own)
     return wrap_tokenizer(Tokenizer.from_str(text))
 
 
-def expert_episodes(world: Task, config: LanguageConfig, answer: Answer) -> Iterator[Trajectory]:
+def expert_episodes(task: Task, config: LanguageConfig, answer: Answer) -> Iterator[Trajectory]:
     """Episodes on the seeds of demonstrations, without end."""
     seeds = (episode_seed(Split.DEMONSTRATION, config.seed, index) for index in range(2**31))
-    return play(world.id, world.factory(), world.prompter, answer, seeds)
+    return play(task.id, task.factory(), task.prompter, answer, seeds)
 
 
 def _adapted(loaded: LoadedModel, config: LoraConfig, seed: int) -> LoadedModel:

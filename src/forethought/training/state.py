@@ -156,7 +156,7 @@ def load_optimizer(checkpoint: Path, updater: Updater, progress: Progress) -> No
 
 def _optimizer_tensors(updater: Updater) -> dict[str, Tensor]:
     """What the optimizers remember; what they start with, where there was no gradient yet (a
-    vision tower in a world of text)."""
+    vision tower in an environment of text)."""
     return {
         f"{name}/{key}": tensor
         for optimizer in updater.optimizers

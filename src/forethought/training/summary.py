@@ -107,7 +107,7 @@ def steps_played(collected: Collected, run: Run) -> int:
 
 
 def summarize_actions(collected: Collected, run: Run) -> list[Metric]:
-    """How certain actions were, given their thoughts, over all processes: p(a|T) of the answers
+    """How certain actions were, given their thoughts, over all processes: p(a|T) of the responses
     that held one, as sampled (Fig. 6)."""
     steps = [step for t in collected.trajectories for step in t.steps]
     probabilities = run.gather([p for step in steps if (p := action_probability(step)) is not None])
@@ -119,7 +119,7 @@ def summarize_actions(collected: Collected, run: Run) -> list[Metric]:
 
 
 def action_probability(step: Step) -> float | None:
-    """p(a|T), of the action's whole token sequence; None where an answer has none."""
+    """p(a|T), of the action's whole token sequence; None where a response has none."""
     start, stop = step.action.action_span
     logprobs = step.completion.logprobs[start:stop]
     return float(np.exp(sum(logprobs))) if logprobs else None

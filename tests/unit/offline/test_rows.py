@@ -18,7 +18,7 @@ from forethought.rollouts.shard_files import PictureEncoder
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import open_task
 from forethought.runs.metrics import read_metrics
-from forethought.training.behavior_cloning import Replies, cloning_loss
+from forethought.training.behavior_cloning import ObservationTokens, cloning_loss
 from forethought.training.run import Run
 from forethought.types import Message
 from tests.unit.algorithms.offline_runs import OneProcess
@@ -50,7 +50,9 @@ def loss_of(
     policy.module.zero_grad()
     loss = torch.zeros(())
     for batch in lay_out_rows(rows, policy.encoder, policy.device, 4096):
-        told = Replies(mark_replies(batch, rows), observation_loss_weight, torch.zeros(()))
+        told = ObservationTokens(
+            mark_replies(batch, rows), observation_loss_weight, torch.zeros(())
+        )
         replies = told if observation_loss_weight else None
         tokens, is_action_BT, _ = batch
         part = cloning_loss(tokens, is_action_BT, actions, policy, run, torch.zeros(()), replies)
