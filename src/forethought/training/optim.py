@@ -2,15 +2,19 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
 from accelerate import Accelerator
 from accelerate.utils import broadcast
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
 from forethought.configs.parts import OptimizerConfig
-from forethought.errors import DivergenceError
+from forethought.errors import ConfigError, DivergenceError
+from forethought.models.actor_critic import ActorCritic
+from forethought.training.sharding import Shards, is_sharded
 
 
 def learning_rate_factor(step: float, *, total_steps: int, config: OptimizerConfig) -> float:
@@ -116,6 +120,10 @@ class Updater:
             module: the model and its critic; parameters that require a gradient are trained.
             total_steps: optimizer steps over which the learning rates decay.
             critic_learning_rate: the value head's highest rate; None: the model's.
+
+        Raises:
+            ConfigError: to be sharded, and no model with a critic; or by Muon, which needs whole
+                matrices.
         """
         self._accelerator = accelerator
         self._config = config
@@ -124,14 +132,24 @@ class Updater:
         optimizers = make_optimizers(
             self.trained, config, critic_learning_rate or config.learning_rate
         )
-        # Not as for training, which would wrap it: gradients are added up below, once per step.
-        self.module = accelerator.prepare_model(module, evaluation_mode=True)
-        self.optimizers = [accelerator.prepare_optimizer(one) for one in optimizers]
         if accelerator.num_processes > 1:
             # Weights that a model's files lack were drawn by each process for itself.
             broadcast([parameter.data for parameter in module.parameters()])
+        self.module: nn.Module = module
+        self._shards: Shards | None = None
+        if is_sharded(accelerator):
+            self._shards = _sharded(module, accelerator, optimizers)
+            self.trained, self.optimizers = self._shards.trained, self._shards.optimizers
+        else:
+            # Not as for training, which would wrap it: gradients are added up below, per step.
+            self.module = accelerator.prepare_model(module, evaluation_mode=True)
+            self.optimizers = [accelerator.prepare_optimizer(one) for one in optimizers]
         self.steps = 0
         """Optimizer steps done."""
+
+    def whole_on_first_process(self) -> AbstractContextManager[None]:
+        """Inside, the first process's module can be saved; for all processes at once."""
+        return nullcontext() if self._shards is None else self._shards.on_first_process()
 
     def step(
         self, losses: Sequence[Callable[[], Tensor]], *, position: float | None = None
@@ -159,8 +177,12 @@ class Updater:
         )
         for group in (group for one in self.optimizers for group in one.param_groups):
             group["lr"] = group["highest"] * factor
+        missing = 0 if self._shards is None else self._shards.begin_step(len(losses))
         for loss in losses:
             self._accelerator.backward(loss())
+        if self._shards is not None:
+            for zero in self._shards.zero_losses(missing):
+                self._accelerator.backward(zero)
         self._share_gradients()
         norm = self._accelerator.clip_grad_norm_(
             list(self.trained.values()), self._config.max_gradient_norm
@@ -176,18 +198,20 @@ class Updater:
         for optimizer in self.optimizers:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
+        if self._shards is not None:
+            self._shards.gather()
         self.steps += 1
         return norm
 
     def _share_gradients(self) -> None:
-        """Adds up the gradients of all processes.
+        """Adds up the gradients of all processes; those of shards are sums already.
 
         A process may have no part in a batch, and a weight none in a process's loss (a vision
         tower where there are only words): that counts as zero.
         """
         if self._accelerator.num_processes == 1:
             return
-        parameters = list(self.trained.values())
+        parameters = [p for p in self.trained.values() if not isinstance(p, DTensor)]
         is_used = torch.tensor([parameter.grad is not None for parameter in parameters])
         users = self._summed(is_used.float().to(self._accelerator.device)).tolist()
         for parameter, count in zip(parameters, users, strict=True):
@@ -199,3 +223,19 @@ class Updater:
         summed = self._accelerator.reduce(tensor, reduction="sum")
         assert isinstance(summed, Tensor)
         return summed
+
+
+def _sharded(
+    module: nn.Module, accelerator: Accelerator, optimizers: Sequence[torch.optim.Optimizer]
+) -> Shards:
+    if not isinstance(module, ActorCritic):
+        raise ConfigError(
+            "accelerate launched FSDP, expected data parallelism (MULTI_GPU, MULTI_CPU) for an "
+            "algorithm that trains other modules than a model with its critic"
+        )
+    if len(optimizers) > 1:
+        raise ConfigError(
+            "optimizer.algorithm is 'muon', which needs whole matrices — expected 'adam' where "
+            "the weights are sharded"
+        )
+    return Shards(module, accelerator, optimizers)

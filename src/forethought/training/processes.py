@@ -13,9 +13,15 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from forethought.configs.parts import ComputeConfig
 from forethought.errors import ConfigError
 from forethought.libraries import choose_threads
+from forethought.training.sharding import is_sharded, settle_plugin, shard_on_cpu
 
-_SUPPORTED = (DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU)
-_UNSUPPORTED = ("FSDP", "DEEPSPEED", "MEGATRON_LM")
+_SUPPORTED = (
+    DistributedType.NO,
+    DistributedType.MULTI_CPU,
+    DistributedType.MULTI_GPU,
+    DistributedType.FSDP,
+)
+_UNSUPPORTED = ("DEEPSPEED", "MEGATRON_LM")
 
 
 def start_processes(config: ComputeConfig) -> Accelerator:
@@ -29,23 +35,25 @@ def start_processes(config: ComputeConfig) -> Accelerator:
     torch.set_num_threads(choose_threads(config.threads, processes=local).threads)
     precision = "no" if config.precision == "fp32" else config.precision
     accelerator = Accelerator(mixed_precision=precision)
+    if _asks_for("FSDP", os.environ) and accelerator.distributed_type == DistributedType.MULTI_CPU:
+        shard_on_cpu(accelerator)
+    if is_sharded(accelerator):
+        settle_plugin(accelerator)
     refuse_launch(accelerator.distributed_type, accelerator.num_processes, os.environ)
     return accelerator
 
 
 def refuse_launch(strategy: DistributedType, processes: int, environ: Mapping[str, str]) -> None:
-    """Accepts one process, or data parallelism.
+    """Accepts one process, data parallelism, or FSDP.
 
-    Accelerate itself ignores, on CPUs, that FSDP or DeepSpeed was asked for, and that
-    PyTorch's launcher started several processes: each would train, alone, the same run.
+    Accelerate itself ignores, on CPUs, that DeepSpeed was asked for, and that PyTorch's launcher
+    started several processes: each would train, alone, the same run.
     """
-    asked = [
-        name for name in _UNSUPPORTED if environ.get(f"ACCELERATE_USE_{name}", "").lower() == "true"
-    ]
+    asked = [name for name in _UNSUPPORTED if _asks_for(name, environ)]
     if asked or strategy not in _SUPPORTED:
         raise ConfigError(
             f"accelerate launched {asked[0] if asked else strategy.value} — this version supports "
-            "one process, or data parallelism (MULTI_GPU, MULTI_CPU), with LoRA for large models"
+            "one process, data parallelism (MULTI_GPU, MULTI_CPU), and FSDP with fsdp_version 2"
         )
     launched = int(environ.get("WORLD_SIZE", "1"))
     if launched != processes:
@@ -53,6 +61,16 @@ def refuse_launch(strategy: DistributedType, processes: int, environ: Mapping[st
             f"{launched} processes were launched, but this one is among {processes} — on CPUs, "
             "set ACCELERATE_USE_CPU=true before torchrun"
         )
+    if _asks_for("FSDP", environ) and strategy != DistributedType.FSDP:
+        raise ConfigError(
+            f"accelerate launched FSDP with {processes} process — expected two or more, among "
+            "which the weights are divided"
+        )
+
+
+def _asks_for(strategy: str, environ: Mapping[str, str]) -> bool:
+    """Whether Accelerate's launch, or a person in its place, asks for a strategy."""
+    return environ.get(f"ACCELERATE_USE_{strategy}", "").lower() == "true"
 
 
 @contextmanager

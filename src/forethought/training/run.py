@@ -34,12 +34,14 @@ from forethought.runs.run_folder import RunFolder
 from forethought.training.optim import Updater
 from forethought.training.processes import autocast, start_processes
 from forethought.training.reference import Reference
+from forethought.training.sharding import is_sharded
 from forethought.training.state import (
     Progress,
     Trainable,
     load_optimizer,
     load_progress,
     load_randomness,
+    optimizer_tensors,
     random_states,
     save_state,
 )
@@ -93,6 +95,11 @@ class Run:
             return None
         return load_progress(self.checkpoint).among(self.processes)
 
+    @property
+    def is_sharded(self) -> bool:
+        """Whether every process keeps a part of each weight."""
+        return is_sharded(self.accelerator)
+
     def autocast(self) -> AbstractContextManager[None]:
         """The precision of forward passes."""
         return autocast(self.accelerator, recomputes=self.recomputes)
@@ -124,28 +131,30 @@ class Run:
         """Writes a checkpoint from which this run, killed, continues bit for bit."""
         per_process = self.gather([tuple(cursors)])
         randomness = self.gather([random_states()])
-        if self.log is None:
-            return
-        progress = Progress(
-            step=step,
-            updates=updater.steps,
-            metrics=self.log.position(),
-            cursors=tuple(per_process),
-            environment_steps=environment_steps,
-        )
-        write_checkpoint(
-            self.folder.checkpoints_dir,
-            step,
-            partial(
-                save_state,
-                policy=policy,
-                updater=updater,
-                progress=progress,
-                randomness=randomness,
-                reference=reference,
-                anchor=anchor,
-            ),
-        )
+        optimizer = optimizer_tensors(updater, keep=self.log is not None)
+        with updater.whole_on_first_process():
+            if self.log is None:
+                return
+            progress = Progress(
+                step=step,
+                updates=updater.steps,
+                metrics=self.log.position(),
+                cursors=tuple(per_process),
+                environment_steps=environment_steps,
+            )
+            write_checkpoint(
+                self.folder.checkpoints_dir,
+                step,
+                partial(
+                    save_state,
+                    policy=policy,
+                    optimizer=optimizer,
+                    progress=progress,
+                    randomness=randomness,
+                    reference=reference,
+                    anchor=anchor,
+                ),
+            )
 
     def make_updater(
         self,

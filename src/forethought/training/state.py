@@ -19,6 +19,7 @@ from forethought.runs.metrics import MetricsPosition
 from forethought.runs.run_folder import RunFolder
 from forethought.training.optim import Updater
 from forethought.training.reference import ANCHOR_FILE, Reference
+from forethought.training.sharding import gathered, placed_like
 
 _OPTIMIZER = "optimizer.safetensors"
 _RANDOMNESS = "randomness.safetensors"
@@ -65,7 +66,7 @@ def save_state(
     folder: Path,
     *,
     policy: Trainable,
-    updater: Updater,
+    optimizer: Mapping[str, Tensor],
     progress: Progress,
     randomness: Sequence[Mapping[str, Tensor]],
     reference: Reference | None = None,
@@ -74,6 +75,8 @@ def save_state(
     """Writes all of it into a folder that will become a checkpoint.
 
     Args:
+        policy: its weights whole, and in this process.
+        optimizer: `optimizer_tensors`.
         randomness: per process, its `random_states`.
         reference: for algorithms that have one.
         anchor: a second one, which is never refreshed.
@@ -83,7 +86,7 @@ def save_state(
         reference.save(folder)
     if anchor is not None:
         anchor.save(folder, ANCHOR_FILE)
-    save_file(_optimizer_tensors(updater), folder / _OPTIMIZER)
+    save_file(dict(optimizer), folder / _OPTIMIZER)
     states = {f"{i}/{k}": state for i, one in enumerate(randomness) for k, state in one.items()}
     save_file(states, folder / _RANDOMNESS)
     (folder / _PROGRESS).write_text(json.dumps(asdict(progress)) + "\n", encoding="utf-8")
@@ -138,7 +141,8 @@ def load_optimizer(checkpoint: Path, updater: Updater, progress: Progress) -> No
         CheckpointError: the checkpoint trained other parameters than this run does.
     """
     saved = load_file(checkpoint / _OPTIMIZER)
-    expected = set(_optimizer_tensors(updater))
+    fresh = _remembered(updater)
+    expected = set(fresh)
     if expected != set(saved):
         example = sorted(expected ^ set(saved))[0].rsplit("/", 1)[0]
         raise CheckpointError(
@@ -148,13 +152,22 @@ def load_optimizer(checkpoint: Path, updater: Updater, progress: Progress) -> No
     for optimizer in updater.optimizers:
         for name, parameter in _named(updater, optimizer):
             optimizer.state[parameter] = {
-                key: saved[f"{name}/{key}"].to(parameter.device)
+                key: placed_like(saved[f"{name}/{key}"], fresh[f"{name}/{key}"])
                 for key in _fresh_state(optimizer, parameter)
             }
     updater.steps = progress.updates
 
 
-def _optimizer_tensors(updater: Updater) -> dict[str, Tensor]:
+def optimizer_tensors(updater: Updater, *, keep: bool = True) -> dict[str, Tensor]:
+    """What the optimizers remember, by parameter and name; whole, for all processes at once.
+
+    Args:
+        keep: False: of what is sharded this process only gives its part.
+    """
+    return {name: gathered(tensor, keep=keep) for name, tensor in _remembered(updater).items()}
+
+
+def _remembered(updater: Updater) -> dict[str, Tensor]:
     """What the optimizers remember; what they start with, where there was no gradient yet (a
     vision tower in an environment of text)."""
     return {

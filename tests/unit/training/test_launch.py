@@ -9,9 +9,14 @@ from forethought.training.processes import refuse_launch
 
 @pytest.mark.parametrize(
     ("strategy", "processes"),
-    [(DistributedType.NO, 1), (DistributedType.MULTI_CPU, 2), (DistributedType.MULTI_GPU, 4)],
+    [
+        (DistributedType.NO, 1),
+        (DistributedType.MULTI_CPU, 2),
+        (DistributedType.MULTI_GPU, 4),
+        (DistributedType.FSDP, 2),
+    ],
 )
-def test_one_process_and_data_parallelism_are_accepted(
+def test_one_process_data_parallelism_and_shards_are_accepted(
     strategy: DistributedType, processes: int
 ) -> None:
     refuse_launch(strategy, processes, {"WORLD_SIZE": str(processes)})
@@ -20,12 +25,12 @@ def test_one_process_and_data_parallelism_are_accepted(
 @pytest.mark.parametrize(
     ("strategy", "environ", "named"),
     [
-        (DistributedType.FSDP, {}, "accelerate launched FSDP"),
-        (DistributedType.NO, {"ACCELERATE_USE_FSDP": "true"}, "accelerate launched FSDP"),
+        (DistributedType.MEGATRON_LM, {}, "accelerate launched MEGATRON_LM"),
+        (DistributedType.NO, {"ACCELERATE_USE_FSDP": "true"}, "FSDP with 1 process — expected two"),
         (DistributedType.NO, {"ACCELERATE_USE_DEEPSPEED": "True"}, "accelerate launched DEEPSPEED"),
     ],
 )
-def test_sharded_training_is_refused_also_where_accelerate_ignores_it(
+def test_others_are_refused_also_where_accelerate_ignores_them(
     strategy: DistributedType, environ: dict[str, str], named: str
 ) -> None:
     with pytest.raises(ConfigError, match=named):

@@ -13,7 +13,13 @@ from torch import Tensor, nn
 from forethought.configs.parts import OptimizerConfig
 from forethought.runs.metrics import MetricsPosition
 from forethought.training.optim import Updater, is_for_muon
-from forethought.training.state import Progress, load_optimizer, random_states, save_state
+from forethought.training.state import (
+    Progress,
+    load_optimizer,
+    optimizer_tensors,
+    random_states,
+    save_state,
+)
 
 RATE = 0.01
 ROTATION = torch.tensor([[0.6, -0.8], [0.8, 0.6]])
@@ -102,7 +108,11 @@ def test_what_is_remembered_comes_back_to_where_its_parameter_is(tmp_path: Path)
     updater.step([lambda: slope(model, 1.0)])
     stand_in: Any = SimpleNamespace(module=model, save=Path.mkdir)
     save_state(
-        tmp_path, policy=stand_in, updater=updater, progress=progress, randomness=[random_states()]
+        tmp_path,
+        policy=stand_in,
+        optimizer=optimizer_tensors(updater),
+        progress=progress,
+        randomness=[random_states()],
     )
     there = {name: nn.Parameter(p.to("meta")) for name, p in updater.trained.items()}
     muon = torch.optim.Muon([there["layer.weight"]])
