@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -23,16 +24,28 @@ TOLERANCE = 1e-5
 SHORT_PPO = " --total-steps 64 --batch-size 3 --optimizer.epsilon 1e-5"
 """Four iterations of six updates. Of three steps, a process often has none. Adam is not to make
 a large step of a gradient that is nothing but rounding."""
+FORETHOUGHT = ("-m", "forethought")
 LORA = " --lora.components language_model --lora.rank 4 --lora.dropout 0.3"
 
 
-def launch(words: str) -> subprocess.Popen[str]:
+SHARDED = {
+    "ACCELERATE_USE_FSDP": "true",
+    "FSDP_VERSION": "2",
+    "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
+}
+"""What `accelerate launch` says to its processes where its config asks for FSDP2."""
+MUON = " --optimizer.algorithm muon"
+
+
+def launch(
+    words: str, settings: Mapping[str, str] | None = None, program: tuple[str, ...] = FORETHOUGHT
+) -> subprocess.Popen[str]:
     """The command in two processes, under way; all of them are one group."""
-    launcher = "-m torch.distributed.run --standalone --nproc_per_node 2 -m forethought"
+    launcher = "-m torch.distributed.run --standalone --nproc_per_node 2"
     threads = {"OMP_NUM_THREADS": "1", "ACCELERATE_USE_CPU": "true"}
     return subprocess.Popen(
-        [sys.executable, *launcher.split(), *words_of(words)],
-        env=os.environ | threads | {"HF_HUB_OFFLINE": "1"},
+        [sys.executable, *launcher.split(), *program, *words_of(words)],
+        env=os.environ | threads | {"HF_HUB_OFFLINE": "1"} | dict(settings or {}),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -40,8 +53,13 @@ def launch(words: str) -> subprocess.Popen[str]:
     )
 
 
-def launched(words: str, folder: Path) -> Path:
-    with launch(f"{words} --output {folder}") as process:
+def launched(
+    words: str,
+    folder: Path,
+    settings: Mapping[str, str] | None = None,
+    program: tuple[str, ...] = FORETHOUGHT,
+) -> Path:
+    with launch(f"{words} --output {folder}", settings, program) as process:
         out, err = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, err
     assert out == f"{folder}\nnext: forethought evaluate {folder}\n"  # one of them speaks
@@ -69,6 +87,18 @@ def test_ppo(ppo: str, whole_sft: Path, tmp_path: Path) -> None:
 
 def test_sft(whole_sft: Path, tmp_path: Path) -> None:
     assert largest_difference(whole_sft, launched(SFT, tmp_path / "two")) <= TOLERANCE
+
+
+def test_q_sft(tmp_path: Path) -> None:
+    """Two phases of three updates, each of two episodes for one process and one for the other."""
+    words = "--environment.id Wordle --prompt.format action_only"
+    assert run(f"collect --policy data {words} --episodes 9 --output {tmp_path}/data").code == 0
+    words = (
+        f"train q-sft --data {tmp_path}/data {words} --batch-size 3 --compute.threads 1 "
+        "--optimizer.warmup-steps 0 --optimizer.epsilon 1e-4"
+    )
+    one, two = trained(words, tmp_path / "one"), launched(words, tmp_path / "two")
+    assert largest_difference(one, two) <= TOLERANCE
 
 
 def test_archer(tmp_path: Path) -> None:

@@ -1,0 +1,99 @@
+"""Two processes that share the weights among them learn what one learns, and leave its files."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.durability.commands import TIMEOUT_S, run
+from tests.durability.comparison import largest_difference
+from tests.durability.conftest import SFT, trained
+from tests.durability.test_processes import (
+    LORA,
+    MUON,
+    SHARDED,
+    SHORT_PPO,
+    TOLERANCE,
+    launch,
+    launched,
+)
+
+pytestmark = pytest.mark.slow
+
+IN_CHUNKS = """
+import sys
+
+import forethought.models.actor_critic
+from forethought.cli.main import main
+
+forethought.models.actor_critic.LARGEST = 2**14
+sys.exit(main())
+"""
+"""The command with logits of a few tokens at a time, as vocabularies of 50,000 words need it."""
+BANDIT = (
+    "train sft --environment.id Bandit --model tiny-small --expert-steps 320 --batch-size 16 "
+    "--optimizer.learning-rate 2e-3 --compute.threads 1"
+)
+DPO = (
+    "train dpo --environment.id Bandit --loss-type sigmoid --pair-reward reward "
+    "--total-steps 48 --rollout.num-envs 12 --rollout.steps-per-iteration 24 "
+    "--rollout.max-new-tokens 40 --rollout.temperature 1.0 --batch-size 3 --epochs 1 "
+    "--optimizer.epsilon 1e-4 --optimizer.learning-rate 1e-4 --compute.threads 1"
+)
+
+
+def test_sft_of_all_weights(whole_sft: Path, tmp_path: Path) -> None:
+    two = launched(SFT, tmp_path / "two", SHARDED)
+    assert largest_difference(whole_sft, two) <= TOLERANCE
+
+
+def test_sft_of_adapters_in_chunks_of_logits(whole_sft: Path, tmp_path: Path) -> None:
+    """Recomputed in the backward pass, as the layers are, with what the shards are gathered to."""
+    script = tmp_path / "in_chunks.py"
+    script.write_text(IN_CHUNKS, encoding="utf-8")
+    words = f"{SFT} --model {whole_sft}{LORA.replace('0.3', '0')} --compute.gradient-checkpointing"
+    one = trained(words, tmp_path / "one")
+    two = launched(words, tmp_path / "two", SHARDED, (str(script),))
+    assert largest_difference(one, two) <= TOLERANCE
+
+
+def test_ppo_goes_on_with_another_number_of_processes(ppo: str, tmp_path: Path) -> None:
+    """Of three steps in a batch, a process often has none: it runs what it saw last for nothing."""
+    words = f"{ppo}{SHORT_PPO} --kl-coefficient 0.2 --compute.gradient-checkpointing"
+    one, two = trained(words, tmp_path / "one"), launched(words, tmp_path / "two", SHARDED)
+    assert largest_difference(one, two) <= TOLERANCE
+    shutil.rmtree(two / "checkpoints" / "step_4")
+    assert run(f"train ppo --resume {two}").code == 0
+    assert largest_difference(one, two) <= TOLERANCE
+
+    shutil.rmtree(one / "checkpoints" / "step_4")
+    with launch(f"train ppo --resume {one}", SHARDED) as process:
+        _, said = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, said
+    assert largest_difference(one, two) <= TOLERANCE
+
+
+def test_dpo(tmp_path: Path) -> None:
+    words = f"{DPO} --model {trained(BANDIT, tmp_path / 'sft')}"
+    one, two = trained(words, tmp_path / "one"), launched(words, tmp_path / "two", SHARDED)
+    assert largest_difference(one, two) <= TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("more", "settings", "said"),
+    [
+        (MUON, {}, "optimizer.algorithm is 'muon', which needs whole matrices"),
+        (
+            "",
+            {"FSDP_VERSION": "1"},
+            "accelerate launched FSDP version 1 — expected fsdp_version: 2",
+        ),
+    ],
+)
+def test_what_is_refused(more: str, settings: dict[str, str], said: str, tmp_path: Path) -> None:
+    words = f"{SFT}{more} --output {tmp_path}/run"
+    with launch(words, SHARDED | settings) as process:
+        _, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode != 0
+    assert f"error: {said}" in err
+    assert "forethought/training" not in err
