@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from accelerate import Accelerator
-from torch import Tensor, nn
+from torch import Tensor
 
 from forethought.configs.parts import LoraConfig, OptimizerConfig
 from forethought.generation.huggingface import HuggingFacePolicy
@@ -152,14 +152,22 @@ def predict(case: Case, folder: Path) -> float:
     return cost.total
 
 
-def measure(case: Case, folder: Path) -> float:
+def measure(case: Case) -> float:
     """Bytes by which the process grew."""
     torch.set_num_threads(1)
-    outline = outline_of(case, folder)
     accelerator = Accelerator(mixed_precision="no" if case.precision == "fp32" else "bf16")
-    warm_up()
+    do_update(Case("tiny-small", case.precision, tokens=1), accelerator)  # What the libraries
+    # load and allocate when they are first used is no part of a model.
     Path("/proc/self/clear_refs").write_text("5")
     before = _status("VmRSS")
+    do_update(case, accelerator)
+    return _status("VmHWM") - before
+
+
+def do_update(case: Case, accelerator: Accelerator) -> None:
+    """Two optimizer steps of a model, which is then gone."""
+    with TemporaryDirectory() as folder:
+        outline = outline_of(case, Path(folder))
     loaded = with_adapters(case, with_weights(case, outline))
     batch, small = batch_of(loaded, case.tokens), batch_of(loaded, 1)
     if case.recomputes:
@@ -180,16 +188,6 @@ def measure(case: Case, folder: Path) -> float:
 
     updater.step([lambda: loss(small)])
     updater.step([lambda: loss(batch)] * 2)
-    return _status("VmHWM") - before
-
-
-def warm_up() -> None:
-    """What the libraries allocate when they are first used is no part of a model."""
-    for dtype in (torch.float32, torch.bfloat16):
-        layer = nn.Linear(256, 256)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=dtype == torch.bfloat16):
-            layer(torch.randn(64, 256)).sum().backward()
-        torch.optim.Adam(layer.parameters(), fused=True).step()
 
 
 def _status(field: str) -> float:
@@ -200,9 +198,12 @@ def _status(field: str) -> float:
 def main() -> int:
     """The table, or, in a process of its own, one number of it."""
     if sys.argv[1:2] in (["predict"], ["measure"]):
+        case = CASES[sys.argv[2]]
+        if sys.argv[1] == "measure":
+            print(measure(case))
+            return 0
         with TemporaryDirectory() as folder:
-            do = predict if sys.argv[1] == "predict" else measure
-            print(do(CASES[sys.argv[2]], Path(folder)))
+            print(predict(case, Path(folder)))
         return 0
     print("| | predicted, MiB | measured, MiB | predicted / measured |\n|---|---|---|---|")
     worst = 0.0

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from forethought.rollouts.store import read_shard
-from tests.durability.commands import TIMEOUT_S, pause, run
+from tests.durability.commands import TIMEOUT_S, pause, run, start
 from tests.durability.comparison import assert_same_run, largest, largest_difference, weights
 from tests.durability.conftest import SFT, resumed, trained
 from tests.typed import words_of
@@ -128,3 +128,46 @@ def test_sft_with_dropout_killed_and_resumed(whole_sft: Path, tmp_path: Path) ->
         _, said = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, said
     assert_same_run(folder, whole)
+
+
+def test_without_a_launcher(whole_sft: Path, tmp_path: Path) -> None:
+    """`--processes 2`: Ctrl-C and resume are those of one process, and so are the weights."""
+    folder = tmp_path / "two"
+    process = start(f"{resumed(SFT, folder)} --processes 2")
+    while not (folder / "checkpoints" / "step_6").exists():
+        pause(process)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=TIMEOUT_S)
+    lines = err.decode().splitlines()
+    assert process.returncode == 130, lines
+    assert lines[-1].endswith(f"continue with: forethought train sft --resume {folder}")
+    assert not [line for line in lines if "Traceback" in line]
+
+    process = start(f"train sft --resume {folder} --processes 2")
+    _, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, err.decode()
+    assert largest_difference(whole_sft, folder) <= TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (f"{SFT} --processes 0", "error: --processes is 0 — expected 1 or more"),
+        (
+            f"{SFT} --model nowhere --processes 2",
+            "error: model 'nowhere' does not exist here",
+        ),
+        (
+            "train ppo --model {sft} --rollout.num-envs 3 --rollout.steps-per-iteration 9 "
+            "--processes 2",
+            "error: rollout.num_envs is 3 — expected a multiple of the number of processes, 2",
+        ),
+    ],
+)
+def test_errors_without_a_launcher(words: str, said: str, whole_sft: Path, tmp_path: Path) -> None:
+    """One line, whether this process finds it or those that it starts."""
+    process = start(f"{words.format(sft=whole_sft)} --output {tmp_path}/run")
+    _, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 1
+    [line] = err.decode().splitlines()
+    assert line.startswith(said)

@@ -1,11 +1,13 @@
 """`forethought train NAME`: one command for every algorithm and preset of the registry."""
 
+import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Generic, Literal, NamedTuple
 
 from forethought.algorithms.registry import Algorithm, Preset, algorithm, algorithm_of, preset
@@ -13,7 +15,7 @@ from forethought.cli.flags import Placeholder, Switch, fields_of, value_of
 from forethought.cli.interrupts import continued_by
 from forethought.configs.contract import AnyConfig
 from forethought.configs.file import ConfigT, dump_config, load_config, preset_config
-from forethought.configs.parts import Inline
+from forethought.configs.parts import Inline, require
 from forethought.errors import ConfigError
 from forethought.libraries import is_first_process, load_quietly
 from forethought.rollouts.task import require_known
@@ -41,6 +43,11 @@ class Train(Generic[ConfigT]):
 
     dry_run: Switch = False
     """Print all settings and what they amount to, then stop; nothing is written."""
+
+    processes: int = 1
+    """Processes on this machine that train together, each on its share of the cores, or on a GPU of
+    its own. What they learn is what one learns, up to rounding. Several machines: `accelerate
+    launch`."""
 
     @property
     def existing(self) -> Existing:
@@ -99,8 +106,28 @@ def _train(chosen: Algorithm, settings: Train[Any]) -> None:
     if settings.dry_run:
         _print_plan(config)
         return
+    if settings.processes != 1:
+        sys.exit(_launched(chosen.name, config, settings))
     with _session(chosen.name, config, settings.existing):
         chosen.train_run(config, existing=settings.existing)
+
+
+def _launched(name: str, config: AnyConfig, settings: Train[Any]) -> int:
+    """Trains in several processes; what can be refused is refused here, by one of them."""
+    require(settings.processes >= 1, "--processes", settings.processes, "1 or more")
+    require_known(config.environment)
+    from forethought.training.launch import launch, refuse_second_launch
+
+    refuse_second_launch(settings.processes, os.environ)
+    load_quietly(threads=config.compute.threads)
+    if settings.resume is not None:
+        return launch(settings.processes, ["train", name, "--resume", settings.resume])
+    algorithm_of(config).check_run(config)
+    with TemporaryDirectory(prefix="forethought-") as folder:
+        file = Path(folder) / "settings.yaml"
+        file.write_text(dump_config(config), encoding="utf-8")
+        words = ["train", name, "--config", str(file)]
+        return launch(settings.processes, [*words, *(["--overwrite"] * settings.overwrite)])
 
 
 def _defaults(words: Sequence[str], own: ConfigT) -> ConfigT:

@@ -14,19 +14,20 @@ import torch
 
 from forethought.configs.contract import LanguageConfig, OfflineConfig, RolloutLanguageConfig
 from forethought.errors import ConfigError, PolicyError
+from forethought.models.batching import Example, TokenBatch, build_batch
 from forethought.models.encoding import Encoder
 from forethought.models.loading import LoadedModel, load_outline
 from forethought.models.lora import add_lora
-from forethought.models.projection import LARGEST
 from forethought.models.tiny import IMAGE_SIZE, SIZES, make_tiny
 from forethought.offline.dataset import require_learnable, stored, stored_earned, unlike
 from forethought.rollouts.scripted import play, random_answer
 from forethought.rollouts.shard_files import PictureEncoder
 from forethought.rollouts.task import Task, open_task
 from forethought.runs.checkpoints import model_source
+from forethought.training.memory import measure_flops, update_cost
 from forethought.training.phases import Stage
 from forethought.training.start import texts_of
-from forethought.types import Step, Trajectory
+from forethought.types import Prompt, Step, Trajectory
 
 SAMPLE_STEPS = 64
 """Steps from which the length of prompts and responses is estimated."""
@@ -45,6 +46,8 @@ class Lengths(NamedTuple):
     """Bytes."""
     packed: float
     """Bytes of the images as `offline/rows.py` keeps them."""
+    sample: Prompt
+    """One of about that length."""
 
     @property
     def tokens(self) -> float:
@@ -59,10 +62,12 @@ class ModelSize(NamedTuple):
     trained: int
     layers: int
     hidden: int
-    intermediate: int
     vocabulary: int
     cache_width: int
     """Numbers per token and layer in the cache of keys and values."""
+    loaded: LoadedModel
+    """The model without weights."""
+    encoder: Encoder
 
 
 class Outline(NamedTuple):
@@ -83,7 +88,8 @@ def open_outline(config: LanguageConfig) -> Outline:
     if loaded is None:
         size = SIZES[config.model]
         loaded = _adapted(make_tiny(texts_of(task, config), seed=config.seed, size=size), config)
-    return Outline(task, Encoder(loaded.model, loaded.processor), _measure(loaded))
+    encoder = Encoder(loaded.model, loaded.processor)
+    return Outline(task, encoder, _measure(loaded, encoder))
 
 
 def check_language(config: LanguageConfig) -> Task:
@@ -121,7 +127,7 @@ def plan_lines(
         more_memory: bytes of what it keeps beside the model that is trained, by name.
     """
     size = f"model       {model.parameters:,} parameters, of which {model.trained:,} are trained"
-    return ["plan", *work, size, *_memory(config, model, lengths, more_memory)]
+    return ["plan", *work, size, *_needs(config, model, lengths, more_memory)]
 
 
 def offline_work(
@@ -185,12 +191,15 @@ def random_steps(task: Task) -> list[Step]:
 
 def lengths_of(steps: Sequence[Step], encoder: Encoder) -> Lengths:
     """The mean over some steps."""
-    prompts = [len(encoder.encode(step.prompt.messages).token_ids) for step in steps]
+    encoded = [encoder.encode(step.prompt.messages) for step in steps]
+    prompts = [len(prompt.token_ids) for prompt in encoded]
+    mean = sum(prompts) / len(prompts)
+    sample = min(encoded, key=lambda prompt: abs(len(prompt.token_ids) - mean))
     answers = [len(encoder.tokenize_answer(step.completion.text)) for step in steps]
     images = [image for step in steps for image in step.prompt.images]
     pictures, packed = sum(image.nbytes for image in images), map(PictureEncoder(), images)
     totals = (sum(prompts), sum(answers), pictures, sum(map(len, packed)))
-    return Lengths(*(total / len(steps) for total in totals))
+    return Lengths(*(total / len(steps) for total in totals), sample)
 
 
 def _open(config: LanguageConfig) -> tuple[Task, LoadedModel | None]:
@@ -212,7 +221,7 @@ def _adapted(loaded: LoadedModel, config: LanguageConfig) -> LoadedModel:
         return loaded._replace(adapter=add_lora(loaded.model, config.lora, seed=config.seed))
 
 
-def _measure(loaded: LoadedModel) -> ModelSize:
+def _measure(loaded: LoadedModel, encoder: Encoder) -> ModelSize:
     text: Any = loaded.model.config.get_text_config()
     heads = text.num_attention_heads
     head_width = getattr(text, "head_dim", None) or text.hidden_size // heads
@@ -222,43 +231,57 @@ def _measure(loaded: LoadedModel) -> ModelSize:
         trained=sum(size for size, is_trained in sizes if is_trained),
         layers=text.num_hidden_layers,
         hidden=text.hidden_size,
-        intermediate=getattr(text, "intermediate_size", None) or 4 * text.hidden_size,
         vocabulary=text.vocab_size,
         cache_width=2 * (getattr(text, "num_key_value_heads", None) or heads) * head_width,
+        loaded=loaded,
+        encoder=encoder,
     )
 
 
-def _memory(
+def _needs(
     config: LanguageConfig, model: ModelSize, lengths: Lengths, more: Mapping[str, float]
 ) -> list[str]:
-    """Bytes, roughly. What a layer keeps for its backward pass is about ten numbers per unit
-    of its width and three per unit of its perceptron; the vocabulary's logits, their
-    log-probabilities and gradients are three more per word, for response tokens alone and no more
-    of them than a chunk has."""
-    bf16 = config.compute.precision == "bf16"
-    frozen_size = 2 if bf16 and config.lora.components else 4
-    weights = 4 * model.trained + frozen_size * (model.parameters - model.trained)
-    batch_tokens = config.batch_size * lengths.tokens
-    tokens = min(config.compute.micro_batch_tokens, batch_tokens)
-    layer = 10 * model.hidden + 3 * model.intermediate
-    kept = model.layers * layer
-    if config.compute.gradient_checkpointing:
-        kept = layer + model.layers * model.hidden
-    logits = min(tokens * lengths.answer / lengths.tokens * model.vocabulary, LARGEST)
-    activations = tokens * kept * (2 if bf16 else 4) + 3 * 4 * logits
+    """Memory and time of an optimizer step, from the operations that it is made of."""
+    compute = config.compute
+    if compute.precision == "bf16" and config.lora.components:
+        for parameter in model.loaded.model.parameters():
+            if not parameter.requires_grad:
+                parameter.data = parameter.data.to(torch.bfloat16)
+    count = compute.micro_batch_tokens // max(1, round(lengths.tokens))
+    count = max(1, min(count, config.batch_size))
+    micro_batches = -(-config.batch_size // count)
+    cost = update_cost(
+        model.loaded,
+        _micro_batch(model, lengths, count),
+        critic=False,
+        precision=compute.precision,
+        recomputes=compute.gradient_checkpointing,
+        micro_batches=micro_batches,
+    )
     parts = {
-        "weights": weights,
-        "gradients": 4 * model.trained,
-        "Adam": 8 * model.trained,
-        "activations": activations,
+        "weights": cost.weights,
+        "Adam": cost.moments,
+        "gradients and activations": cost.peak,
         **more,
     }
-    total = sum(parts.values())
+    total, speed = sum(parts.values()), measure_flops(compute.precision)
     shares = ", ".join(f"{name} {_size(value)}" for name, value in parts.items())
     return [
         f"memory      about {_size(total)}, an estimate: {shares}",
         "            (the libraries take about 0.5 GiB more)",
+        f"time        at least {micro_batches * cost.flops / speed:.2g} s per optimizer step of "
+        f"{micro_batches} micro-batches, at the {speed / 1e9:,.0f} GFLOP/s that matrix products "
+        "reach here now",
     ]
+
+
+def _micro_batch(model: ModelSize, lengths: Lengths, count: int) -> TokenBatch:
+    """So many steps of about the mean length."""
+    encoder = model.encoder
+    no_image = set(encoder.placeholder_ids)
+    token = next(i for i in range(len(encoder.tokenizer)) if i not in no_image)
+    example = Example(lengths.sample, (token,) * max(1, round(lengths.answer)))
+    return build_batch([[example] for _ in range(count)], encoder)
 
 
 def _size(count: float) -> str:

@@ -178,7 +178,9 @@ def stored_pairs(config: DPOConfig, run: Run) -> list[Pair]:
             f"data: {path} holds no two responses {where} of which one went better — expected "
             "several episodes of each start, a lower margin, or pair_group task_type"
         )
-    return pairs[run.process :: run.processes]
+    # In one piece: all processes' pairs, in their order, are those of one process.
+    first, stop = (len(pairs) * i // run.processes for i in (run.process, run.process + 1))
+    return pairs[first:stop]
 
 
 def _can_be_judged(trajectory: Trajectory, config: DPOConfig) -> bool:
