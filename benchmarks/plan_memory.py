@@ -1,14 +1,19 @@
 """Is the plan true? The memory that an update needs, predicted and measured.
 
     python benchmarks/plan_memory.py [NAME…]
+    python benchmarks/plan_memory.py llava-1.6-7b     # what it needs on cards of 80 GB
 
 Each row is a model of random weights (SmolLM2: the real ones). One fresh process predicts from the
 configuration alone, another does the update and notes by how much its resident memory grew: a
 small optimizer step first, in which Adam makes its moments, then one of two micro-batches. Exits
 with 1 if a prediction is off by more than 15 %.
+
+The C library is told to take blocks from 64 KiB on from the system and to give them back at once.
+By default it keeps smaller ones than 32 MiB in a heap with holes in it: FORETHOUGHT_HEAP=1.
 """
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -64,7 +69,7 @@ class Case:
     precision: Literal["fp32", "bf16"] = "fp32"
     has_adapters: bool = False
     recomputes: bool = False
-    tokens: int = 1024
+    tokens: int = 256
     """Of a micro-batch, about."""
 
 
@@ -76,10 +81,10 @@ CASES = {
     "smollm2 LoRA fp32 recomputed": Case("smollm2", has_adapters=True, recomputes=True),
     "gpt2 full fp32": Case("gpt2"),
     "gpt2 LoRA fp32": Case("gpt2", has_adapters=True),
-    "llava_next full fp32": Case("llava_next"),
-    "llava_next LoRA bf16": Case("llava_next", "bf16", has_adapters=True),
-    "qwen2_5_vl full bf16": Case("qwen2_5_vl", "bf16"),
-    "qwen3_vl LoRA fp32": Case("qwen3_vl", has_adapters=True),
+    "llava_next full fp32": Case("llava_next", tokens=512),
+    "llava_next LoRA bf16": Case("llava_next", "bf16", has_adapters=True, tokens=512),
+    "qwen2_5_vl full bf16": Case("qwen2_5_vl", "bf16", tokens=512),
+    "qwen3_vl LoRA fp32": Case("qwen3_vl", has_adapters=True, tokens=512),
 }
 
 
@@ -126,10 +131,15 @@ def with_adapters(case: Case, loaded: LoadedModel) -> LoadedModel:
     return loaded._replace(adapter=add_lora(loaded.model, settings, seed=0))
 
 
-def batch_of(loaded: LoadedModel, tokens: int) -> TokenBatch:
-    """Prompts of some sixty words, with an image where the model reads one; 32 tokens each."""
+def batch_of(loaded: LoadedModel, tokens: int, sides: int = 64) -> TokenBatch:
+    """Prompts of some sixty words, with an image where the model reads one; 32 tokens each.
+
+    Args:
+        tokens: of all, about.
+        sides: pixels on a side of the image.
+    """
     encoder = Encoder(loaded.model, loaded.processor)
-    image = np.full((64, 64, 3), 200, dtype=np.uint8) if encoder.reads_images else None
+    image = np.full((sides, sides, 3), 200, dtype=np.uint8) if encoder.reads_images else None
     text = " ".join(f"the number is {i}" for i in range(15))
     prompt = encoder.encode((Message("user", text, image),))
     known = next(i for i in range(len(encoder.tokenizer)) if i not in encoder.placeholder_ids)
@@ -195,6 +205,78 @@ def _status(field: str) -> float:
     return next(float(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 
+LLAVA_7B: dict[str, Any] = {
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 32064,
+    "max_position_embeddings": 32768,
+    "head_dim": 128,
+}
+CLIP_LARGE: dict[str, Any] = {
+    "hidden_size": 1024,
+    "intermediate_size": 4096,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 16,
+    "image_size": 336,
+    "patch_size": 14,
+}
+GRID = [[336, 672], [672, 336], [672, 672], [1008, 336], [336, 1008]]
+
+
+def llava_outline(folder: Path) -> LoadedModel:
+    """LLaVA-v1.6-Mistral-7B by its published sizes, no weights; prompts of a simple tokenizer."""
+    ARCHITECTURES["llava_next"][0](folder)
+    path = folder / "config.json"
+    config: dict[str, Any] = json.loads(path.read_text())
+    config["text_config"] |= LLAVA_7B
+    config["vision_config"] |= CLIP_LARGE
+    config["image_grid_pinpoints"] = GRID
+    path.write_text(json.dumps(config))
+    outline = load_outline(str(folder))
+    processor: Any = outline.processor
+    processor.patch_size = CLIP_LARGE["patch_size"]
+    images = processor.image_processor
+    images.size = type(images.size)(shortest_edge=336)
+    images.crop_size = type(images.crop_size)(height=336, width=336)
+    images.image_grid_pinpoints = GRID
+    return outline
+
+
+def show_llava(sides: int = 300) -> None:
+    """GiB of one process of PPO: while it learns, and while 16 environments are played."""
+    print("| | trained | tokens of a prompt | learning | acting |\n|---|---|---|---|---|")
+    for rank in (128, None):
+        with TemporaryDirectory() as name:
+            outline = llava_outline(Path(name))
+        if rank is not None:
+            with torch.device("meta"):
+                outline.model.to(torch.bfloat16)  # pyright: ignore[reportCallIssue]
+                outline.model.name_or_path = "llava"
+                parts = LoraConfig(
+                    components=("vision_tower", "projector", "language_model"), rank=rank
+                )
+                outline = outline._replace(adapter=add_lora(outline.model, parts, seed=0))
+        sizes = [(p.numel(), p.nbytes, p.requires_grad) for p in outline.model.parameters()]
+        trained = sum(count for count, _, is_trained in sizes if is_trained)
+        batch = batch_of(outline, 1, sides)
+        cost = update_cost(outline, batch, critic=True, precision="bf16", recomputes=True)
+        length = batch.input_ids_RL.shape[1]
+        cache = 16 * length * LLAVA_7B["num_hidden_layers"] * 2 * 8 * 128 * 2
+        shared, layer = cost.weights + cost.moments + 4 * trained, cost.weights / 56
+        activations = cost.peak - 4 * trained
+        for processes in (1, 4, 8):
+            learning = cost.total if processes == 1 else shared / processes + layer + activations
+            acting = cost.weights + cost.moments / processes + cache
+            what = "all weights" if rank is None else f"LoRA, rank {rank}"
+            print(
+                f"| {processes} × 80 GB, {what} | {trained / 1e6:,.0f} M | {length} "
+                f"| {learning / 2**30:.1f} | {acting / 2**30:.1f} |"
+            )
+
+
 def main() -> int:
     """The table, or, in a process of its own, one number of it."""
     if sys.argv[1:2] in (["predict"], ["measure"]):
@@ -205,13 +287,20 @@ def main() -> int:
         with TemporaryDirectory() as folder:
             print(predict(case, Path(folder)))
         return 0
+    if sys.argv[1:] == ["llava-1.6-7b"]:
+        show_llava()
+        return 0
     print("| | predicted, MiB | measured, MiB | predicted / measured |\n|---|---|---|---|")
     worst = 0.0
+    blocks = {} if "FORETHOUGHT_HEAP" in os.environ else {"MALLOC_MMAP_THRESHOLD_": "65536"}
+    environment = os.environ | blocks
     for name in sys.argv[1:] or CASES:
         bytes_of: list[float] = []
         for what in ("predict", "measure"):
             command = [sys.executable, __file__, what, name]
-            done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+            done = subprocess.run(
+                command, env=environment, check=True, stdout=subprocess.PIPE, text=True
+            )
             bytes_of.append(float(done.stdout.split()[-1]))
         predicted, measured = (count / 2**20 for count in bytes_of)
         ratio = predicted / measured
