@@ -103,6 +103,7 @@ def outline_of(case: Case, folder: Path) -> LoadedModel:
     elif "text_config" in config:
         text, tower = config["text_config"], config["vision_config"]
         text |= DECODER
+        text.pop("layer_types", None)
         if (rope := text.get("rope_parameters")) and "mrope_section" in rope:
             rope["mrope_section"] = [16, 8, 8]
         tower |= {name: size for name, size in TOWER.items() if name in tower}

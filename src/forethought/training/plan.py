@@ -266,12 +266,17 @@ def _needs(
     }
     total, speed = sum(parts.values()), measure_flops(compute.precision)
     shares = ", ".join(f"{name} {_size(value)}" for name, value in parts.items())
+    flops = micro_batches * cost.flops
+    print(
+        f"note: an optimizer step takes at least {flops / speed:.2g} s here, at the "
+        f"{speed / 1e9:,.0f} GFLOP/s that matrix products reach now",
+        file=sys.stderr,
+    )
     return [
         f"memory      about {_size(total)}, an estimate: {shares}",
         "            (the libraries take about 0.5 GiB more)",
-        f"time        at least {micro_batches * cost.flops / speed:.2g} s per optimizer step of "
-        f"{micro_batches} micro-batches, at the {speed / 1e9:,.0f} GFLOP/s that matrix products "
-        "reach here now",
+        f"arithmetic  {flops / 1e9:,.0f} GFLOP per optimizer step, of {micro_batches} "
+        "forward and backward passes",
     ]
 
 
