@@ -91,8 +91,7 @@ CASES = {
 def outline_of(case: Case, folder: Path) -> LoadedModel:
     """The model without weights."""
     if case.model in SIZES:
-        loaded = make_tiny(["left right up down"], seed=0, size=SIZES[case.model])
-        return loaded._replace(model=loaded.model.to("meta"))  # pyright: ignore[reportCallIssue]
+        return make_tiny(["left right up down"], seed=0, size=SIZES[case.model])
     if case.model == "smollm2":
         return load_outline("smollm2")
     ARCHITECTURES[case.model][0](folder)
@@ -121,6 +120,12 @@ def with_weights(case: Case, outline: LoadedModel) -> LoadedModel:
     return outline._replace(
         model=kind._from_config(config, attn_implementation="sdpa", dtype=dtype)
     )
+
+
+def halve(loaded: LoadedModel) -> None:
+    """Keeps weights in bf16, as training does where they are frozen."""
+    model: Any = loaded.model
+    model.to(torch.bfloat16)
 
 
 def with_adapters(case: Case, loaded: LoadedModel) -> LoadedModel:
@@ -154,7 +159,7 @@ def predict(case: Case, folder: Path) -> float:
     outline = outline_of(case, folder)
     batch = batch_of(outline, case.tokens)
     if case.precision == "bf16" and case.has_adapters:
-        outline.model.to(torch.bfloat16)  # pyright: ignore[reportCallIssue]
+        halve(outline)
     with torch.device("meta"):
         outline = with_adapters(case, outline)
     cost = update_cost(
@@ -254,7 +259,7 @@ def show_llava(sides: int = 300) -> None:
             outline = llava_outline(Path(name))
         if rank is not None:
             with torch.device("meta"):
-                outline.model.to(torch.bfloat16)  # pyright: ignore[reportCallIssue]
+                halve(outline)
                 outline.model.name_or_path = "llava"
                 parts = LoraConfig(
                     components=("vision_tower", "projector", "language_model"), rank=rank

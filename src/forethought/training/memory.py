@@ -108,16 +108,17 @@ def _empty(module: nn.Module) -> None:
     made: dict[int, Tensor] = {}
     with FakeTensorMode(allow_non_fake_inputs=True):
         for part in module.modules():
-            for own in (part._parameters, part._buffers):
-                for name, tensor in own.items():
-                    if tensor is None:
-                        continue
-                    if id(tensor) not in made:
-                        empty: Tensor = torch.empty(tensor.shape, dtype=tensor.dtype)
-                        if isinstance(tensor, nn.Parameter):
-                            empty = nn.Parameter(empty, tensor.requires_grad)
-                        made[id(tensor)] = empty
-                    own[name] = made[id(tensor)]
+            own = {**part._parameters, **part._buffers}  # pyright: ignore[reportPrivateUsage]
+            for name, tensor in own.items():
+                if tensor is None:
+                    continue
+                if id(tensor) not in made:
+                    empty = torch.empty(tensor.shape, dtype=tensor.dtype)
+                    is_weight = isinstance(tensor, nn.Parameter)
+                    made[id(tensor)] = (
+                        nn.Parameter(empty, tensor.requires_grad) if is_weight else empty
+                    )
+                setattr(part, name, made[id(tensor)])
 
 
 class _Allocations(TorchDispatchMode):

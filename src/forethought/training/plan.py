@@ -198,8 +198,13 @@ def lengths_of(steps: Sequence[Step], encoder: Encoder) -> Lengths:
     answers = [len(encoder.tokenize_answer(step.completion.text)) for step in steps]
     images = [image for step in steps for image in step.prompt.images]
     pictures, packed = sum(image.nbytes for image in images), map(PictureEncoder(), images)
-    totals = (sum(prompts), sum(answers), pictures, sum(map(len, packed)))
-    return Lengths(*(total / len(steps) for total in totals), sample)
+    return Lengths(
+        prompt=sum(prompts) / len(steps),
+        answer=sum(answers) / len(steps),
+        pictures=pictures / len(steps),
+        packed=sum(map(len, packed)) / len(steps),
+        sample=sample,
+    )
 
 
 def _open(config: LanguageConfig) -> tuple[Task, LoadedModel | None]:

@@ -98,10 +98,11 @@ class Shards:
     def _make_root(self) -> None:
         """FSDP takes the first module that runs for the outermost one; generation runs an inner
         one."""
-        self._module.first_pass = lambda: None  # pyright: ignore[reportAttributeAccessIssue]
-        register_fsdp_forward_method(self._module, "first_pass")
-        self._module.first_pass()  # pyright: ignore[reportCallIssue]
-        del self._module.first_pass
+        module: Any = self._module
+        module.first_pass = lambda: None
+        register_fsdp_forward_method(module, "first_pass")
+        module.first_pass()
+        del module.first_pass
 
     def _remember(self, module: nn.Module, args: tuple[Any, ...], settings: dict[str, Any]) -> None:
         self._last = _Pass(args[0], dict(settings))
@@ -166,7 +167,7 @@ class Shards:
         kept: list[tuple[dict[str, Any], str, nn.Parameter]] = []
         whole: dict[int, nn.Parameter] = {}
         for module in self._module.modules():
-            own = module._parameters
+            own: dict[str, Any] = module._parameters  # pyright: ignore[reportPrivateUsage]
             for name, parameter in own.items():
                 if not isinstance(parameter, DTensor):
                     continue
