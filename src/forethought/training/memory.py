@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.flop_counter import flop_registry
 
 from forethought.models.actor_critic import ActorCritic, Scores, ValueHead
 from forethought.models.batching import TokenBatch
@@ -73,9 +73,8 @@ def update_cost(
     trained = sum(p.nbytes for p in parameters if p.requires_grad)
     module.train()
     module.without_dropout()
-    tracked = _Allocations()
-    counter = FlopCounterMode(display=False)
-    with counter, tracked:
+    tracked = Allocations()
+    with tracked:
         for _ in range(min(micro_batches, 2)):
             with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
                 scores: Scores = module(batch)
@@ -85,7 +84,7 @@ def update_cost(
             del scores
             loss.backward()
             del loss
-    flops = counter.get_total_flops() // min(micro_batches, 2)
+    flops = tracked.flops // min(micro_batches, 2)
     return UpdateCost(sum(p.nbytes for p in parameters), 2 * trained, tracked.peak, flops)
 
 
@@ -121,12 +120,15 @@ def _empty(module: nn.Module) -> None:
                 setattr(part, name, made[id(tensor)])
 
 
-class _Allocations(TorchDispatchMode):
+class Allocations(TorchDispatchMode):
     """Adds up what operations allocate, until it is freed."""
 
     def __init__(self) -> None:
         super().__init__()
         self.peak = 0
+        """Bytes."""
+        self.flops = 0
+        """Of matrix products, convolutions and attention."""
         self._now = 0
         self._known: dict[int, weakref.ref[Any]] = {}
 
@@ -135,7 +137,10 @@ class _Allocations(TorchDispatchMode):
     ) -> Any:
         if func is torch.ops.aten.index.Tensor:
             args = [args[0], _without_masks(args[1])]
-        result = func(*args, **(kwargs or {}))
+        settings: dict[str, Any] = kwargs or {}
+        result = func(*args, **settings)
+        if (count := flop_registry.get(func.overloadpacket)) is not None:
+            self.flops += count(*args, **settings, out_val=result)
         for tensor in tree_leaves(result):
             if isinstance(tensor, Tensor):
                 self._count(tensor)

@@ -1,0 +1,82 @@
+"""The memory of an update, predicted without doing it, against what real operations allocate."""
+
+from typing import Any, Literal
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from forethought.models.actor_critic import ActorCritic
+from forethought.models.batching import TokenBatch
+from forethought.models.loading import LoadedModel
+from forethought.training.memory import Allocations, update_cost
+
+ROWS, PROMPT, RESPONSE = 3, 20, 10
+
+
+def make_model() -> LlamaForCausalLM:
+    config = LlamaConfig(
+        hidden_size=64,
+        intermediate_size=176,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        vocab_size=500,
+    )
+    return LlamaForCausalLM._from_config(config, attn_implementation="sdpa")  # pyright: ignore
+
+
+def make_batch() -> TokenBatch:
+    length = PROMPT + RESPONSE
+    ids_RL = torch.arange(ROWS * length).reshape(ROWS, length)
+    groups_RL = torch.zeros_like(ids_RL)
+    groups_RL[:, PROMPT:] = 1
+    window = torch.arange(PROMPT - 1, length)
+    starts_R1 = torch.arange(ROWS)[:, None] * len(window)
+    return TokenBatch(
+        input_ids_RL=ids_RL,
+        places_RL=torch.arange(length).expand(ROWS, length),
+        groups_RL=groups_RL,
+        window=window,
+        sources_BT=starts_R1 + torch.arange(RESPONSE),
+        targets_BT=ids_RL[:, PROMPT:],
+        mask_BT=torch.ones(ROWS, RESPONSE, dtype=torch.bool),
+        value_sources_B=starts_R1[:, 0],
+        images={},
+        is_shared=False,
+    )
+
+
+@pytest.mark.parametrize("recomputes", [False, True])
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_every_allocation_is_predicted(
+    precision: Literal["fp32", "bf16"], recomputes: bool
+) -> None:
+    model: Any = make_model()
+    if recomputes:
+        model.activation_checkpointing_enable({"use_reentrant": False})
+    module = ActorCritic(model, None)
+    module.without_dropout()
+    real = Allocations()
+    with real:
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
+            scores = module(make_batch())
+        loss = scores.logprobs_BT.sum() + scores.entropies_BT.sum()
+        del scores
+        loss.backward()
+    with torch.device("meta"):
+        outline = LoadedModel(make_model(), None)  # pyright: ignore[reportArgumentType]
+    cost = update_cost(
+        outline,
+        make_batch(),
+        critic=False,
+        precision=precision,
+        recomputes=recomputes,
+        micro_batches=1,
+    )
+    assert cost.peak == pytest.approx(real.peak, rel=0.005)  # Indices are not quite the same.
+    size = sum(parameter.nbytes for parameter in model.parameters())
+    assert (cost.weights, cost.moments) == (size, 2 * size)
+    # Of three products that a linear layer takes, two are of the backward pass; a layer that is
+    # recomputed takes a fourth.
+    inside = sum(p.numel() for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n)
+    assert cost.flops > (7 if recomputes else 5) * ROWS * PROMPT * inside
