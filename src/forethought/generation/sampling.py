@@ -14,8 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from forethought.models.token_text import REPLACEMENT
-from forethought.models.token_text import TokenBytes
+from forethought.models.token_text import REPLACEMENT, TokenBytes
 
 
 class Drawn(NamedTuple):
