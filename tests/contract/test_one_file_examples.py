@@ -13,7 +13,12 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import Tensor, nn
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from forethought.algorithms.dpo.samples import AnswerSample, PairSample, answers_of, lay_out_pairs
+from forethought.algorithms.dpo.samples import (
+    PairSample,
+    ResponseSample,
+    lay_out_pairs,
+    responses_of,
+)
 from forethought.algorithms.q_sft.config import QSFTConfig
 from forethought.algorithms.q_sft.context import OfflineData, QSFTContext, QSFTModels
 from forethought.algorithms.q_sft.targets import compute_targets
@@ -141,17 +146,17 @@ def test_dpo() -> None:
         dpo.Pair(dpo.Sample(prompt, long[:-2]), dpo.Sample(prompt, short[2:])),
     ]
 
-    def sample_of(sample: dpo.Sample) -> AnswerSample:
+    def sample_of(sample: dpo.Sample) -> ResponseSample:
         with torch.no_grad():
             known = float(dpo.logprobs_of(reference, [sample]))
         example = Example(Prompt((), tuple(sample.prompt)), tuple(sample.completion))
         is_thought = [False] * len(sample.completion)
-        return AnswerSample(example, is_thought, [], reference_action=known)
+        return ResponseSample(example, is_thought, [], reference_action=known)
 
     policy = policy_of(copy.deepcopy(model), [*dpo.WORDS])
     samples = [PairSample(*map(sample_of, pair)) for pair in pairs]
     layout = lay_out_pairs(samples, policy.encoder, policy.device)
-    chosen, rejected = answers_of(policy.module(layout.tokens), layout)
-    library = dpo_loss(winners=chosen, losers=rejected, beta=dpo.BETA).loss
+    chosen, rejected = responses_of(policy.module(layout.tokens), layout)
+    library = dpo_loss(chosen=chosen, rejected=rejected, beta=dpo.BETA).loss
     library_update = update_of(policy.module.model, library)
     assert_equal(update_of(model, dpo.dpo_loss(model, reference, pairs)), library_update)

@@ -70,7 +70,7 @@ def test_preferences_the_wrong_way_round_unlearn(
     sound = pairing.make_pairs
 
     def flipped(*args: Any, **kwargs: Any) -> list[Pair]:
-        return [Pair(winner=pair.loser, loser=pair.winner) for pair in sound(*args, **kwargs)]
+        return [Pair(chosen=pair.rejected, rejected=pair.chosen) for pair in sound(*args, **kwargs)]
 
     monkeypatch.setattr(pairing, "make_pairs", flipped)
     assert learn(imitator, tmp_path / "dpo")[1] < CHANCE

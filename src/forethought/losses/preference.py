@@ -14,7 +14,7 @@ from forethought.losses.elements import (
 )
 
 
-class Answers(NamedTuple):
+class Responses(NamedTuple):
     """One answer y = (T, a) of each of P pairs: thoughts T, then action a. Log-probs in nats,
     fp32, [P], summed over tokens; 0 where there are none."""
 
@@ -42,27 +42,27 @@ class Answers(NamedTuple):
 
 
 class PreferenceLoss(NamedTuple):
-    """An objective's value, and by how much each winner is preferred."""
+    """An objective's value, and by how much each chosen response is preferred."""
 
     loss: Tensor  # scalar, mean over pairs, to minimize
-    margins_P: Tensor  # above 0 where the winner is preferred, in the objective's unit, no gradient
+    margins_P: Tensor  # above 0: the chosen one is preferred; in the loss's unit, no gradient
 
 
-def require_pairs(*, winners: Answers, losers: Answers) -> None:
+def require_pairs(*, chosen: Responses, rejected: Responses) -> None:
     """The door of every objective.
 
     Raises:
         ValueError: not one number per pair, no pair, log-probs that are not float32, or a
             gradient into the reference.
     """
-    for side, answers in (("winners", winners), ("losers", losers)):
+    for side, answers in (("chosen", chosen), ("rejected", rejected)):
         named = {f"{side}.{name}": tensor for name, tensor in answers._asdict().items()}
         require_axes("P", **named)
-        require_one_shape(first=winners.thoughts_P, **named)
+        require_one_shape(first=chosen.thoughts_P, **named)
         logprobs = {name: tensor for name, tensor in named.items() if "tokens" not in name}
         require_float32(**logprobs)
         require_constant(**{n: tensor for n, tensor in logprobs.items() if "reference" in n})
-    if winners.thoughts_P.numel() == 0:
+    if chosen.thoughts_P.numel() == 0:
         raise ValueError("expected at least one pair, got none")
 
 
@@ -77,7 +77,7 @@ def require_above_zero(**numbers: float) -> None:
             raise ValueError(f"{name}: expected more than 0, got {number}")
 
 
-def dpo_loss(*, winners: Answers, losers: Answers, beta: float) -> PreferenceLoss:
+def dpo_loss(*, chosen: Responses, rejected: Responses, beta: float) -> PreferenceLoss:
     """Direct preference optimization, step by step.
 
         L = -mean log σ(β r(y⁺) - β r(y⁻)),   r(y) = log π_θ(y|x) - log π_ref(y|x)
@@ -86,8 +86,8 @@ def dpo_loss(*, winners: Answers, losers: Answers, beta: float) -> PreferenceLos
     step. dL/dr(y⁺) = -β σ(-margin) / P: a pair that is ranked well teaches little.
 
     Args:
-        winners: y⁺ of each pair.
-        losers: y⁻ of each pair, in the same order.
+        chosen: y⁺ of each pair.
+        rejected: y⁻ of each pair, in the same order.
         beta: β > 0, per nat; the larger, the nearer to the reference.
 
     Returns:
@@ -96,13 +96,13 @@ def dpo_loss(*, winners: Answers, losers: Answers, beta: float) -> PreferenceLos
     Raises:
         ValueError: what `require_pairs` refuses, or β not above 0.
     """
-    require_pairs(winners=winners, losers=losers)
+    require_pairs(chosen=chosen, rejected=rejected)
     require_above_zero(beta=beta)
-    margins_P = beta * (winners.log_ratios - losers.log_ratios)
+    margins_P = beta * (chosen.log_ratios - rejected.log_ratios)
     return PreferenceLoss(-logsigmoid(margins_P).mean(), margins_P.detach())
 
 
-def ipo_loss(*, winners: Answers, losers: Answers, beta: float) -> PreferenceLoss:
+def ipo_loss(*, chosen: Responses, rejected: Responses, beta: float) -> PreferenceLoss:
     """Identity preference optimization.
 
         L = mean (r(y⁺) - r(y⁻) - 1 / (2β))²
@@ -111,8 +111,8 @@ def ipo_loss(*, winners: Answers, losers: Answers, beta: float) -> PreferenceLos
     never contradicted apart without end; this one stops at 1 / (2β) nats.
 
     Args:
-        winners: y⁺ of each pair.
-        losers: y⁻ of each pair, in the same order.
+        chosen: y⁺ of each pair.
+        rejected: y⁻ of each pair, in the same order.
         beta: β > 0, per nat.
 
     Returns:
@@ -121,13 +121,13 @@ def ipo_loss(*, winners: Answers, losers: Answers, beta: float) -> PreferenceLos
     Raises:
         ValueError: what `require_pairs` refuses, or β not above 0.
     """
-    require_pairs(winners=winners, losers=losers)
+    require_pairs(chosen=chosen, rejected=rejected)
     require_above_zero(beta=beta)
-    margins_P = winners.log_ratios - losers.log_ratios
+    margins_P = chosen.log_ratios - rejected.log_ratios
     return PreferenceLoss((margins_P - 1 / (2 * beta)).square().mean(), margins_P.detach())
 
 
-def hinge_loss(*, winners: Answers, losers: Answers, beta: float) -> PreferenceLoss:
+def hinge_loss(*, chosen: Responses, rejected: Responses, beta: float) -> PreferenceLoss:
     """Rank calibration with a margin.
 
         L = mean max(0, 1 - (β r(y⁺) - β r(y⁻)))
@@ -136,8 +136,8 @@ def hinge_loss(*, winners: Answers, losers: Answers, beta: float) -> PreferenceL
     writes it. The gradient is -β on r(y⁺) up to the margin of 1, then 0.
 
     Args:
-        winners: y⁺ of each pair.
-        losers: y⁻ of each pair, in the same order.
+        chosen: y⁺ of each pair.
+        rejected: y⁻ of each pair, in the same order.
         beta: β > 0, per nat; the margin is 1 / β nats.
 
     Returns:
@@ -146,14 +146,14 @@ def hinge_loss(*, winners: Answers, losers: Answers, beta: float) -> PreferenceL
     Raises:
         ValueError: what `require_pairs` refuses, or β not above 0.
     """
-    require_pairs(winners=winners, losers=losers)
+    require_pairs(chosen=chosen, rejected=rejected)
     require_above_zero(beta=beta)
-    margins_P = beta * (winners.log_ratios - losers.log_ratios)
+    margins_P = beta * (chosen.log_ratios - rejected.log_ratios)
     return PreferenceLoss((1 - margins_P).clamp(min=0).mean(), margins_P.detach())
 
 
 def robust_dpo_loss(
-    *, winners: Answers, losers: Answers, beta: float, label_smoothing: float
+    *, chosen: Responses, rejected: Responses, beta: float, label_smoothing: float
 ) -> PreferenceLoss:
     """DPO whose expectation over flipped labels is DPO's over true ones.
 
@@ -164,8 +164,8 @@ def robust_dpo_loss(
     without end once h is large: dL/dh tends to -ε / (1 - 2ε).
 
     Args:
-        winners: y⁺ of each pair, as labeled.
-        losers: y⁻ of each pair, in the same order.
+        chosen: y⁺ of each pair, as labeled.
+        rejected: y⁻ of each pair, in the same order.
         beta: β > 0, per nat.
         label_smoothing: ε in [0, 0.5), the share of pairs whose label is flipped.
 
@@ -175,11 +175,11 @@ def robust_dpo_loss(
     Raises:
         ValueError: what `require_pairs` refuses, β not above 0, or ε out of range.
     """
-    require_pairs(winners=winners, losers=losers)
+    require_pairs(chosen=chosen, rejected=rejected)
     require_above_zero(beta=beta)
     if not 0 <= label_smoothing < 0.5:
         raise ValueError(f"label_smoothing: expected 0 up to 0.5, got {label_smoothing}")
-    margins_P = beta * (winners.log_ratios - losers.log_ratios)
+    margins_P = beta * (chosen.log_ratios - rejected.log_ratios)
     as_labeled_P, flipped_P = -logsigmoid(margins_P), -logsigmoid(-margins_P)
     losses_P = ((1 - label_smoothing) * as_labeled_P - label_smoothing * flipped_P) / (
         1 - 2 * label_smoothing
@@ -188,19 +188,19 @@ def robust_dpo_loss(
 
 
 def rpo_loss(
-    *, winners: Answers, losers: Answers, beta: float, nll_weight: float
+    *, chosen: Responses, rejected: Responses, beta: float, nll_weight: float
 ) -> PreferenceLoss:
     """Regularized preference optimization.
 
         L = DPO + α mean(-log π_θ(y⁺|x))
 
     Liu et al. 2024 ("Your SFT loss is implicitly an adversarial regularizer"), with the
-    winners as the distribution to imitate and their ηβ as α. DPO alone is content when
-    the loser falls faster than the winner.
+    chosen responses as the distribution to imitate and their ηβ as α. DPO alone is content when
+    the rejected response falls faster than the chosen one.
 
     Args:
-        winners: y⁺ of each pair.
-        losers: y⁻ of each pair, in the same order.
+        chosen: y⁺ of each pair.
+        rejected: y⁻ of each pair, in the same order.
         beta: β > 0, per nat.
         nll_weight: α, per nat, 0 or more; 0 is DPO.
 
@@ -212,12 +212,12 @@ def rpo_loss(
     """
     if not 0 <= nll_weight < float("inf"):
         raise ValueError(f"nll_weight: expected 0 or more, got {nll_weight}")
-    ranked = dpo_loss(winners=winners, losers=losers, beta=beta)
-    return PreferenceLoss(ranked.loss - nll_weight * winners.logprobs.mean(), ranked.margins_P)
+    ranked = dpo_loss(chosen=chosen, rejected=rejected, beta=beta)
+    return PreferenceLoss(ranked.loss - nll_weight * chosen.logprobs.mean(), ranked.margins_P)
 
 
 def simpo_loss(
-    *, winners: Answers, losers: Answers, beta: float, simpo_gamma: float
+    *, chosen: Responses, rejected: Responses, beta: float, simpo_gamma: float
 ) -> PreferenceLoss:
     """Simple preference optimization.
 
@@ -227,8 +227,8 @@ def simpo_loss(
     is no reason to prefer. Nothing holds the policy where it began.
 
     Args:
-        winners: y⁺ of each pair; its reference is not used.
-        losers: y⁻ of each pair, in the same order.
+        chosen: y⁺ of each pair; its reference is not used.
+        rejected: y⁻ of each pair, in the same order.
         beta: β > 0, per nat and token; the paper's are 2 to 10.
         simpo_gamma: γ, 0 or more.
 
@@ -238,11 +238,11 @@ def simpo_loss(
     Raises:
         ValueError: what `require_pairs` refuses, β not above 0, or γ below 0.
     """
-    require_pairs(winners=winners, losers=losers)
+    require_pairs(chosen=chosen, rejected=rejected)
     require_above_zero(beta=beta)
     if not 0 <= simpo_gamma < float("inf"):
         raise ValueError(f"simpo_gamma: expected 0 or more, got {simpo_gamma}")
-    means_P = winners.logprobs / winners.lengths - losers.logprobs / losers.lengths
+    means_P = chosen.logprobs / chosen.lengths - rejected.logprobs / rejected.lengths
     margins_P = beta * means_P
     return PreferenceLoss(-logsigmoid(margins_P - simpo_gamma).mean(), margins_P.detach())
 
@@ -262,7 +262,7 @@ def kto_loss(
                             v = λ_U σ(β (z - r(y)))   where it is not
 
     Ethayarajh et al. 2024, Eq. 8. z stands for KL(π_θ ‖ π_ref), estimated without gradient
-    and never below 0. Answers that the policy itself gave lately need no mismatched
+    and never below 0. Responses that the policy itself gave lately need no mismatched
     prompts for it: the mean of their r is that estimate. An answer far from z on either
     side teaches little: dL/dr = ∓β λ σ(1 - σ) / B.
 

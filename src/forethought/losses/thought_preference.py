@@ -13,14 +13,14 @@ from forethought.losses.elements import (
     require_one_shape,
 )
 from forethought.losses.preference import (
-    Answers,
     PreferenceLoss,
+    Responses,
     require_above_zero,
     require_pairs,
 )
 
 
-def constant_action_loss(*, winners: Answers, losers: Answers, beta: float) -> PreferenceLoss:
+def constant_action_loss(*, chosen: Responses, rejected: Responses, beta: float) -> PreferenceLoss:
     """DPO with log π_θ(a, T) split into a constant and the thoughts.
 
         L = -mean log σ(q⁺ - q⁻)
@@ -31,8 +31,8 @@ def constant_action_loss(*, winners: Answers, losers: Answers, beta: float) -> P
     pair would teach the more the better it is ranked already. The value is DPO's.
 
     Args:
-        winners: (T⁺, a⁺) of each pair.
-        losers: (T⁻, a⁻) of each pair, in the same order.
+        chosen: (T⁺, a⁺) of each pair.
+        rejected: (T⁻, a⁻) of each pair, in the same order.
         beta: β > 0, per nat.
 
     Returns:
@@ -41,12 +41,12 @@ def constant_action_loss(*, winners: Answers, losers: Answers, beta: float) -> P
     Raises:
         ValueError: what `require_pairs` refuses, or β not above 0.
     """
-    require_pairs(winners=winners, losers=losers)
+    require_pairs(chosen=chosen, rejected=rejected)
     require_above_zero(beta=beta)
-    winners_P, losers_P = (
-        side._replace(action_P=side.action_P.detach()).log_ratios for side in (winners, losers)
+    chosen_P, rejected_P = (
+        side._replace(action_P=side.action_P.detach()).log_ratios for side in (chosen, rejected)
     )
-    margins_P = beta * (winners_P - losers_P)
+    margins_P = beta * (chosen_P - rejected_P)
     return PreferenceLoss(-logsigmoid(margins_P).mean(), margins_P.detach())
 
 
@@ -57,8 +57,8 @@ WeightedReference = Literal["thoughts", "thoughts_and_action"]
 
 def action_weighted_loss(
     *,
-    winners: Answers,
-    losers: Answers,
+    chosen: Responses,
+    rejected: Responses,
     beta: float,
     weight_gradient: WeightGradient = "detached",
     weight_normalization: WeightNormalization = "sequence",
@@ -80,8 +80,8 @@ def action_weighted_loss(
     With p = 1 on both sides all of these are DPO.
 
     Args:
-        winners: (T⁺, a⁺) of each pair.
-        losers: (T⁻, a⁻) of each pair, in the same order.
+        chosen: (T⁺, a⁺) of each pair.
+        rejected: (T⁻, a⁻) of each pair, in the same order.
         beta: β > 0, per nat.
 
     Returns:
@@ -90,10 +90,10 @@ def action_weighted_loss(
     Raises:
         ValueError: what `require_pairs` refuses, or β not above 0.
     """
-    require_pairs(winners=winners, losers=losers)
+    require_pairs(chosen=chosen, rejected=rejected)
     require_above_zero(beta=beta)
     weighted: list[Tensor] = []
-    for side in (winners, losers):
+    for side in (chosen, rejected):
         ratios_P = side.thoughts_P - side.reference_thoughts_P
         if reference == "thoughts_and_action":
             ratios_P = ratios_P - side.reference_action_P
@@ -137,7 +137,7 @@ def action_consistency_loss(*, action_P: Tensor, reference_action_P: Tensor) -> 
     dC/d log π_θ = 2 π_θ (π_θ - π_ref) / P.
 
     Args:
-        action_P: log π_θ(a⁺|x, T⁺) of the winners, summed over tokens, nats, fp32.
+        action_P: log π_θ(a⁺|x, T⁺) of the chosen responses, summed over tokens, nats, fp32.
         reference_action_P: the reference's, no gradient.
 
     Returns:

@@ -102,7 +102,7 @@ CHARTS = (
     ),
     Chart(
         "Log-ratio to the reference",
-        ("winner_log_ratio", "loser_log_ratio"),
+        ("chosen_log_ratio", "rejected_log_ratio"),
         "nats per completion",
         "log π − log π_ref of both completions of a pair. Both falling: the policy moves away "
         "from chosen completions too.",
@@ -178,7 +178,7 @@ CHARTS = (
     ),
     Chart(
         "p(action | thoughts) of pairs",
-        ("winner_action_probability", "loser_action_probability"),
+        ("chosen_action_probability", "rejected_action_probability"),
         "probability",
         "Of the chosen and the rejected completion, as sampled.",
         shows=(0.0, 1.0),

@@ -75,7 +75,7 @@ def _spread(compared: Compared) -> list[_Shown]:
     places = [compared.pairs[index * len(compared.pairs) // count] for index in range(count)]
     steps = [[compared.late[side.trajectory].steps[side.step] for side in pair] for pair in places]
     return [
-        _Shown(chosen, rejected, pair.winner.score, pair.loser.score)
+        _Shown(chosen, rejected, pair.chosen.score, pair.rejected.score)
         for (chosen, rejected), pair in zip(steps, places, strict=True)
     ]
 

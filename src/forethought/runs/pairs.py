@@ -1,6 +1,6 @@
 """Which stored answers were compared: JSON lines beside the shards that hold them.
 
-    {"winner": {"trajectory": 3, "step": 0, "score": 45.0}, "loser": {…}}
+    {"chosen": {"trajectory": 3, "step": 0, "score": 45.0}, "rejected": {…}}
 
 One file per round and process, of the same name as its shard.
 """
@@ -29,8 +29,8 @@ class AnswerPlace(NamedTuple):
 class PairPlace(NamedTuple):
     """A pair, by the places of its answers."""
 
-    winner: AnswerPlace
-    loser: AnswerPlace
+    chosen: AnswerPlace
+    rejected: AnswerPlace
 
 
 def write_pairs(path: Path, pairs: Sequence[PairPlace]) -> None:
@@ -41,7 +41,7 @@ def write_pairs(path: Path, pairs: Sequence[PairPlace]) -> None:
     """
     path.parent.mkdir(exist_ok=True)
     lines = [
-        json.dumps({"winner": pair.winner._asdict(), "loser": pair.loser._asdict()})
+        json.dumps({"chosen": pair.chosen._asdict(), "rejected": pair.rejected._asdict()})
         for pair in pairs
     ]
     write_text(path, "".join(f"{line}\n" for line in lines))
@@ -63,4 +63,4 @@ def read_pairs(path: Path) -> list[PairPlace]:
 
 
 def _pair(fields: dict[str, Any]) -> PairPlace:
-    return PairPlace(AnswerPlace(**fields["winner"]), AnswerPlace(**fields["loser"]))
+    return PairPlace(AnswerPlace(**fields["chosen"]), AnswerPlace(**fields["rejected"]))

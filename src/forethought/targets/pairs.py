@@ -48,13 +48,13 @@ class Candidate(NamedTuple):
 class Pair(NamedTuple):
     """A chosen and a rejected response, each with its own prompt (`step.prompt`)."""
 
-    winner: Candidate
-    loser: Candidate
+    chosen: Candidate
+    rejected: Candidate
 
     @property
     def margin(self) -> float:
         """By how much the chosen response's score is higher."""
-        return self.winner.score - self.loser.score
+        return self.chosen.score - self.rejected.score
 
 
 def candidate_of(trajectory: Trajectory, at: int, score: float) -> Candidate:
@@ -124,40 +124,40 @@ def make_pairs(
 
 def _furthest_apart(answers: Sequence[Candidate], margin: float, most: int) -> list[Pair]:
     """Of pairs equally far apart, those whose answers are in the fewest pairs so far: lest one
-    winner meet all the losers; then those that were met first."""
+    chosen response meet all the rejected ones; then those that were met first."""
     places = {id(answer.step): place for place, answer in enumerate(answers)}
-    chosen, uses = list[Pair](), Counter[int]()
+    kept, uses = list[Pair](), Counter[int]()
 
     def rank(pair: Pair) -> tuple[int, int, int]:
-        winner, loser = id(pair.winner.step), id(pair.loser.step)
-        return uses[winner] + uses[loser], places[winner], places[loser]
+        chosen, rejected = id(pair.chosen.step), id(pair.rejected.step)
+        return uses[chosen] + uses[rejected], places[chosen], places[rejected]
 
     for _, equals in groupby(_falling(answers, margin, most), key=lambda pair: pair.margin):
         waiting = [(rank(pair), pair) for pair in equals]
         heapify(waiting)
-        while waiting and len(chosen) < most:
+        while waiting and len(kept) < most:
             known, pair = heappop(waiting)
-            if rank(pair) > known:  # One of its answers was chosen since.
+            if rank(pair) > known:  # One of its answers was kept since.
                 heappush(waiting, (rank(pair), pair))
                 continue
-            uses.update([id(pair.winner.step), id(pair.loser.step)])
-            chosen.append(pair)
-        if len(chosen) == most:
+            uses.update([id(pair.chosen.step), id(pair.rejected.step)])
+            kept.append(pair)
+        if len(kept) == most:
             break
-    return chosen
+    return kept
 
 
 def _falling(answers: Sequence[Candidate], margin: float, most: int) -> Iterator[Pair]:
     """The pairs that may be among so many, furthest apart first, each made when it is asked for."""
     able = [answer for answer in answers if not answer.step.action.was_randomized]
-    losers = sorted(_first_of_equals(answers, most), key=lambda answer: answer.score)
+    rejected = sorted(_first_of_equals(answers, most), key=lambda answer: answer.score)
     # Neighbors of one action are passed over at once by those who did the same.
-    runs = [(decision, list(run)) for decision, run in groupby(losers, key=_decision)]
+    runs = [(decision, list(run)) for decision, run in groupby(rejected, key=_decision)]
 
-    def beaten_by(winner: Candidate) -> Iterator[Pair]:
-        others = chain.from_iterable(run for decision, run in runs if decision != _decision(winner))
-        worse = takewhile(lambda loser: winner.score > loser.score + margin, others)
-        return (Pair(winner, loser) for loser in worse)
+    def beaten_by(chosen: Candidate) -> Iterator[Pair]:
+        others = chain.from_iterable(run for decision, run in runs if decision != _decision(chosen))
+        worse = takewhile(lambda rejected: chosen.score > rejected.score + margin, others)
+        return (Pair(chosen, rejected) for rejected in worse)
 
     return merge(*map(beaten_by, _first_of_equals(able, most)), key=lambda pair: -pair.margin)
 

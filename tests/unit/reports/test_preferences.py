@@ -75,7 +75,7 @@ def test_words_that_one_text_alone_has_are_marked(
 
 
 def test_at_most_so_many_spread_over_all(tmp_path: Path) -> None:
-    pairs = [PairPlace(AnswerPlace(0, 0, float(n)), PAIR.loser) for n in range(80)]
+    pairs = [PairPlace(AnswerPlace(0, 0, float(n)), PAIR.rejected) for n in range(80)]
     section = page(tmp_path / "run", [episode(GOOD), episode(BAD)], pairs).section("preferences")
     assert f"found 80 pairs; {MOST_PAIRS} shown." in section
     for n in range(0, 80, 80 // MOST_PAIRS):

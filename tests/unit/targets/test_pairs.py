@@ -23,7 +23,7 @@ def asked(
 
 
 def names(pairs: Sequence[Pair]) -> list[tuple[str, str]]:
-    return [(p.winner.step.action.action, p.loser.step.action.action) for p in pairs]
+    return [(p.chosen.step.action.action, p.rejected.step.action.action) for p in pairs]
 
 
 A, B, C, D = (Did(letter) for letter in "abcd")
@@ -82,7 +82,7 @@ def test_the_cap_counts_per_state() -> None:
     )
     pairs = make_pairs([*here, *there], margin=0.0, most_per_group=1)
     assert names(pairs) == [("c", "a"), ("c", "a")]
-    assert [p.winner.step.state_key for p in pairs] == ["s", "t"]
+    assert [p.chosen.step.state_key for p in pairs] == ["s", "t"]
     assert len(make_pairs([*here, *there], margin=0.0, most_per_group=2)) == 4
 
 
@@ -104,15 +104,20 @@ def both() -> list[Candidate]:
 def test_trajectories_of_one_start_pair_at_every_common_step() -> None:
     """Whatever their states are; equal states meet at the first step alone."""
     found = [
-        (pair.winner.step_index, pair.winner.step.state_key, pair.loser.step.state_key, pair.margin)
+        (
+            pair.chosen.step_index,
+            pair.chosen.step.state_key,
+            pair.rejected.step.state_key,
+            pair.margin,
+        )
         for pair in paired(both(), "start")
     ]
     assert found == [(0, "0", "0", 7.0), (1, "1", "2", 5.0), (2, "4", "3", 0.5)]
-    assert [pair.winner.step_index for pair in paired(both(), "state")] == [0]
+    assert [pair.chosen.step_index for pair in paired(both(), "state")] == [0]
 
 
 def test_the_margin_holds_between_trajectories() -> None:
-    assert [p.winner.step_index for p in paired(both(), "start", margin=0.5)] == [0, 1]
+    assert [p.chosen.step_index for p in paired(both(), "start", margin=0.5)] == [0, 1]
 
 
 def test_each_response_keeps_its_own_prefix() -> None:
@@ -120,7 +125,7 @@ def test_each_response_keeps_its_own_prefix() -> None:
         for side in pair:
             whole = WON if any(side.step is step for step in WON.steps) else LOST
             assert whole.steps[side.step_index] is side.step
-        assert pair.winner.step is not pair.loser.step
+        assert pair.chosen.step is not pair.rejected.step
 
 
 @pytest.mark.parametrize(
@@ -183,18 +188,18 @@ def test_equal_pairs_are_spread_over_the_answers() -> None:
 def plainly(candidates: Sequence[Candidate], margin: float, most: int) -> list[Pair]:
     """All pairs of different answers to one question, and from them the best, one by one."""
     left = [
-        Pair(winner, loser)
-        for winner, loser in product(candidates, candidates)
-        if winner.score > loser.score + margin
-        and winner.step.action.action != loser.step.action.action
-        and not winner.step.action.was_randomized
+        Pair(chosen, rejected)
+        for chosen, rejected in product(candidates, candidates)
+        if chosen.score > rejected.score + margin
+        and chosen.step.action.action != rejected.step.action.action
+        and not chosen.step.action.was_randomized
     ]
     chosen, uses = list[Pair](), Counter[int]()
     while left and len(chosen) < most:
-        used = [uses[id(pair.winner)] + uses[id(pair.loser)] for pair in left]
+        used = [uses[id(pair.chosen)] + uses[id(pair.rejected)] for pair in left]
         best = min(range(len(left)), key=lambda n: (-left[n].margin, used[n]))
         chosen.append(left.pop(best))
-        uses.update([id(chosen[-1].winner), id(chosen[-1].loser)])
+        uses.update([id(chosen[-1].chosen), id(chosen[-1].rejected)])
     return chosen
 
 
@@ -222,7 +227,7 @@ def test_the_same_as_from_all_pairs(scores: tuple[float, ...], margin: float) ->
 
 
 def answers(pair: Pair) -> tuple[str, str]:
-    return pair.winner.step.completion.text, pair.loser.step.completion.text
+    return pair.chosen.step.completion.text, pair.rejected.step.completion.text
 
 
 @pytest.mark.parametrize("scores", [2, 600])
@@ -230,8 +235,8 @@ def test_of_many_answers_few_pairs_are_made(scores: int, monkeypatch: pytest.Mon
     """Of 600 answers there would be 90,000 pairs and more."""
     made: list[Pair] = []
 
-    def counted(winner: Candidate, loser: Candidate) -> Pair:
-        made.append(Pair(winner, loser))
+    def counted(chosen: Candidate, rejected: Candidate) -> Pair:
+        made.append(Pair(chosen, rejected))
         return made[-1]
 
     monkeypatch.setattr(pairs_module, "Pair", counted)
@@ -249,8 +254,8 @@ def test_two_trajectories_that_meet() -> None:
         *candidates_of(lost, np.array([0.0, -1.0, 0.0])),
     ]
     (pair,) = make_pairs(met, margin=0.0, most_per_group=4)
-    assert (pair.winner.step.action.action, pair.loser.step.action.action) == ("b", "c")
-    assert (pair.winner.step_index, pair.margin) == (1, 5.0)
+    assert (pair.chosen.step.action.action, pair.rejected.step.action.action) == ("b", "c")
+    assert (pair.chosen.step_index, pair.margin) == (1, 5.0)
 
 
 def test_a_trajectory_from_the_middle_counts_its_steps_from_there() -> None:

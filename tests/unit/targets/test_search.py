@@ -113,5 +113,5 @@ def test_siblings_make_pairs() -> None:
     ours.select()
     ours.add(*played("c", first_step=1, worth=[1.0]))
     (pair,) = make_pairs(ours.candidates(), margin=0.0, most_per_group=1)
-    assert (pair.winner.step.action.action, pair.loser.step.action.action) == ("a", "c")
+    assert (pair.chosen.step.action.action, pair.rejected.step.action.action) == ("a", "c")
     assert pair.margin == 3.0

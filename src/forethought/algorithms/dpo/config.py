@@ -26,7 +26,17 @@ from forethought.configs.parts import (
 )
 
 LossType = Literal[
-    "sigmoid", "constant_action", "apw", "ipo", "robust", "rpo", "hinge", "kto", "simpo"
+    "sigmoid",
+    "constant_action",
+    "apw",
+    "ipo",
+    "robust",
+    "rpo",
+    "hinge",
+    "kto",
+    "simpo",
+    "refuel",
+    "xpo",
 ]
 Pairing = Literal["trajectory", "matched", "branch", "mcts"]
 OF_WHOLE_EPISODES: tuple[Pairing, ...] = ("trajectory", "matched")
@@ -61,15 +71,16 @@ class DPOConfig:
     loss_type: LossType = "apw"
     """What is made of a pair: "sigmoid" (InteractiveCOT, Eq. 1), "constant_action" (Eq. 4), "apw"
     (Eq. 6, action probability weighting), or, on whole answers, "ipo", "robust", "rpo", "hinge",
-    "kto" (no comparison), "simpo" (no reference)."""
+    "kto" (no comparison), "simpo" (no reference), "refuel" (regression onto returns; pairs of one
+    state), "xpo" (a bonus for exploration)."""
 
     beta: float = 0.1
     """Scale of log-ratios, per nat: the larger, the nearer to the reference. simpo: 2 to 10,
     per nat and token."""
 
     consistency_coefficient: float = 0.1
-    """κ of Eq. 7 (APC): weight of how far the winner's action has moved, in probability given
-    its thoughts, from the reference's. Paper: 0.1; 0 off, 1 hurts."""
+    """κ of Eq. 7 (APC): weight of how far the chosen response's action has moved, in probability
+    given its thoughts, from the reference's. Paper: 0.1; 0 off, 1 hurts."""
 
     consistency_reference: Literal["reference", "start"] = "start"
     """Whose p(a|T) APC holds the policy to: the reference's, which `ref_model_sync_every` moves on,
@@ -93,10 +104,13 @@ class DPOConfig:
     """robust: ε, the share of pairs that are supposed to be the wrong way round."""
 
     rpo_alpha: float = 0.005
-    """rpo: α, weight of the winner's negative log-likelihood, per nat."""
+    """rpo: α, weight of the chosen response's negative log-likelihood, per nat."""
 
     simpo_gamma: float = 1.0
     """simpo: γ, how far apart the mean log-probs are to be, times β."""
+
+    xpo_alpha: float = 1e-3
+    """xpo: α, weight of the log-likelihood of what the reference would say, per nat; 0 is DPO."""
 
     pair_reward: Literal["progress_delta", "progress", "reward"] = "progress_delta"
     """What a way to go on is judged by, discounted: 50 · progress gained less invalid actions
@@ -117,7 +131,7 @@ class DPOConfig:
     starts of one task type, as InteractiveCOT sorts its pairs."""
 
     margin: float = 0.0
-    """A winner's score exceeds the loser's by more than this."""
+    """The chosen response's score exceeds the rejected one's by more than this."""
 
     pairs_per_state: int = 28
     """At most so many pairs of one state, or (trajectory) of one task at one step index: those
@@ -197,6 +211,13 @@ class DPOConfig:
         require(0 <= weight < math.inf, "rpo_alpha", weight, "0 or more")
         margin = self.simpo_gamma
         require(0 <= margin < math.inf, "simpo_gamma", margin, "0 or more")
+        bonus = self.xpo_alpha
+        require(0 <= bonus < math.inf, "xpo_alpha", bonus, "0 or more")
+        is_fine = self.loss_type != "refuel" or self.pairing != "trajectory"
+        expected = (
+            "matched, branch or mcts with loss_type refuel, which compares returns of one state"
+        )
+        require(is_fine, "pairing", self.pairing, expected)
         has_thoughts = self.prompt.format == "thoughts"
         expected = "an objective of whole answers (sigmoid, ipo, …) with prompt.format action_only"
         is_fine = has_thoughts or self.loss_type not in _OF_THOUGHTS

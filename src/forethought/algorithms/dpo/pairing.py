@@ -221,7 +221,7 @@ def _branch(
     numbers: Iterator[int],
     candidates: list[Candidate],
 ) -> list[Trajectory]:
-    """Answers again in these states, and plays each answer as far as answers are judged."""
+    """Responses again in these states, and plays each answer as far as answers are judged."""
     starts = [
         Start(next(numbers), root.trajectory.seed, root.actions)
         for root in roots

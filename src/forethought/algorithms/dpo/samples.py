@@ -12,7 +12,7 @@ from torch import Tensor
 from forethought.algorithms.dpo.config import DPOConfig
 from forethought.errors import OffPolicyError
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.losses.preference import Answers
+from forethought.losses.preference import Responses
 from forethought.models.actor_critic import Scores
 from forethought.models.batching import (
     ROW_TOKENS,
@@ -33,7 +33,7 @@ from forethought.training.run import Run
 from forethought.types import Completion, FinishReason, Step
 
 
-class AnswerSample(NamedTuple):
+class ResponseSample(NamedTuple):
     """One answer of a pair."""
 
     example: Example
@@ -41,6 +41,8 @@ class AnswerSample(NamedTuple):
     """Per completion token: before the `"action"` key?"""
     sampled_logprobs: list[float]
     """As recorded; empty where the ids are not those that were sampled."""
+    score: float = 0.0
+    """How well the episode went from there on, in the unit of `pair_reward`."""
     reference_thoughts: float = 0.0
     """log π_ref(T|x), nats."""
     reference_action: float = 0.0
@@ -58,20 +60,21 @@ class AnswerSample(NamedTuple):
 class PairSample(NamedTuple):
     """Both answers of a pair."""
 
-    winner: AnswerSample
-    loser: AnswerSample
+    chosen: ResponseSample
+    rejected: ResponseSample
 
 
 def to_pair_samples(pairs: Sequence[Pair], policy: HuggingFacePolicy) -> list[PairSample]:
     """Pairs of recorded steps as training data; a step is read once, whatever pairs it is in."""
     steps = {id(side.step): side.step for pair in pairs for side in pair}
-    answers = {key: to_answer_sample(step, policy) for key, step in steps.items()}
+    responses = {key: to_response_sample(step, policy) for key, step in steps.items()}
     return [
-        PairSample(answers[id(pair.winner.step)], answers[id(pair.loser.step)]) for pair in pairs
+        PairSample(*(responses[id(side.step)]._replace(score=side.score) for side in pair))
+        for pair in pairs
     ]
 
 
-def to_answer_sample(step: Step, policy: HuggingFacePolicy) -> AnswerSample:
+def to_response_sample(step: Step, policy: HuggingFacePolicy) -> ResponseSample:
     """Ids and spans as they were sampled and parsed.
 
     The text is tokenized, and parsed anew, only where there are no ids (an expert wrote it),
@@ -90,7 +93,7 @@ def to_answer_sample(step: Step, policy: HuggingFacePolicy) -> AnswerSample:
         len(prompt.token_ids) + len(ids) - 1, "the prompt with all but the end of its answer"
     )
     is_thought = [index < split for index in range(len(ids))]
-    return AnswerSample(Example(prompt, ids, allowed), is_thought, logprobs)
+    return ResponseSample(Example(prompt, ids, allowed), is_thought, logprobs)
 
 
 def _read_back(ids: tuple[int, ...], encoder: Encoder) -> Completion:
@@ -124,12 +127,12 @@ def _tokens(pairs: Sequence[PairSample]) -> int:
     return len(rows) * max(map(sum, zip(lengths, ends, strict=True)))
 
 
-def distinct_answers(pairs: Sequence[PairSample]) -> list[AnswerSample]:
+def distinct_answers(pairs: Sequence[PairSample]) -> list[ResponseSample]:
     """Each response to each prompt once, however many pairs it is in."""
     return list({answer.key: answer for pair in pairs for answer in pair}.values())
 
 
-def _rows(answers: Sequence[AnswerSample]) -> list[list[AnswerSample]]:
+def _rows(answers: Sequence[ResponseSample]) -> list[list[ResponseSample]]:
     """Responses to one prompt share a row, of at most twice the width of the widest alone: so
     much is padding at most."""
     examples = [answer.example for answer in answers]
@@ -143,13 +146,15 @@ class PairTokens(NamedTuple):
 
     tokens: TokenBatch
     thought_mask_BT: Tensor
-    winners_P: Tensor
-    """Which of the B completions is each pair's winner, int64."""
-    losers_P: Tensor
+    chosen_P: Tensor
+    """Which of the B completions is each pair's chosen response, int64."""
+    rejected_P: Tensor
     references: tuple[Tensor, Tensor, Tensor, Tensor]
-    """[P] each: of winners, thoughts and action; of losers, thoughts and action."""
+    """[P] each: of chosen responses, thoughts and action; of rejected ones, thoughts and action."""
     anchors_B: Tensor
     """log p(a|x, T) of every completion under the model that APC holds to."""
+    score_gaps_P: Tensor
+    """By how much the chosen response's score is higher than the rejected one's."""
 
 
 def lay_out_pairs(
@@ -173,21 +178,22 @@ def lay_out_pairs(
     return PairTokens(
         tokens.to(device),
         thoughts_BT.to(device),
-        torch.tensor([places[pair.winner.key] for pair in pairs], device=device),
-        torch.tensor([places[pair.loser.key] for pair in pairs], device=device),
+        torch.tensor([places[pair.chosen.key] for pair in pairs], device=device),
+        torch.tensor([places[pair.rejected.key] for pair in pairs], device=device),
         references,
         torch.tensor([answer.anchor_action for answer in answers], device=device),
+        torch.tensor([pair.chosen.score - pair.rejected.score for pair in pairs], device=device),
     )
 
 
-def answers_of(scores: Scores, pairs: PairTokens) -> tuple[Answers, Answers]:
-    """Winners and losers, as objectives take them."""
+def responses_of(scores: Scores, pairs: PairTokens) -> tuple[Responses, Responses]:
+    """Chosen and rejected responses, as objectives take them."""
     mask_BT = pairs.tokens.mask_BT
     thought_BT = pairs.thought_mask_BT & mask_BT
     action_BT = ~pairs.thought_mask_BT & mask_BT
     thoughts_B, action_B = sums_of(scores, pairs.thought_mask_BT, mask_BT)
-    winners, losers = (
-        Answers(
+    chosen, rejected = (
+        Responses(
             thoughts_P=thoughts_B[side_P],
             action_P=action_B[side_P],
             reference_thoughts_P=pairs.references[first],
@@ -195,9 +201,9 @@ def answers_of(scores: Scores, pairs: PairTokens) -> tuple[Answers, Answers]:
             thought_tokens_P=thought_BT.sum(1)[side_P],
             action_tokens_P=action_BT.sum(1)[side_P],
         )
-        for side_P, first in ((pairs.winners_P, 0), (pairs.losers_P, 2))
+        for side_P, first in ((pairs.chosen_P, 0), (pairs.rejected_P, 2))
     )
-    return winners, losers
+    return chosen, rejected
 
 
 def sums_of(scores: Scores, thought_mask_BT: Tensor, mask_BT: Tensor) -> tuple[Tensor, Tensor]:
@@ -285,22 +291,22 @@ def ask_reference(pairs: Sequence[Pair], context: DPOContext) -> Known:
     return Known(samples, largest, max(0.0, sum(run.gather([ratios])) / max(count, 1)))
 
 
-def deviation(answer: AnswerSample, scores: Scored) -> float:
+def deviation(answer: ResponseSample, scores: Scored) -> float:
     """The largest |ratio - 1| of a token, between its log-probs now and as sampled."""
     sampled = torch.tensor(answer.sampled_logprobs)
     return float((scores.logprobs_T - sampled).expm1().abs().max())
 
 
 def _micro_batches(
-    answers: Sequence[AnswerSample], config: DPOConfig
-) -> Iterator[list[list[AnswerSample]]]:
+    answers: Sequence[ResponseSample], config: DPOConfig
+) -> Iterator[list[list[ResponseSample]]]:
     """Responses to one prompt share a row."""
     examples = [answer.example for answer in answers]
     for rows in plan_rows(examples, config.compute.micro_batch_tokens):
         yield [[answers[index] for index in row] for row in rows]
 
 
-def _score(rows: Sequence[Sequence[AnswerSample]], context: DPOContext) -> list[Scored]:
+def _score(rows: Sequence[Sequence[ResponseSample]], context: DPOContext) -> list[Scored]:
     """The responses of one micro-batch, row after row, without gradient."""
     policy, updater, reference, anchor, config, run = context
     answers = [answer for row in rows for answer in row]

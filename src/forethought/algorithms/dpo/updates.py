@@ -14,13 +14,14 @@ from forethought.algorithms.dpo.samples import (
     Known,
     PairSample,
     PairTokens,
-    answers_of,
     lay_out_pairs,
     plan_pairs,
+    responses_of,
 )
+from forethought.losses.online_preference import refuel_loss, xpo_loss
 from forethought.losses.preference import (
-    Answers,
     PreferenceLoss,
+    Responses,
     dpo_loss,
     hinge_loss,
     ipo_loss,
@@ -39,61 +40,78 @@ from forethought.training.optim import ScheduleSpan
 
 
 def objective(
-    winners: Answers, losers: Answers, config: DPOConfig, reference_point: float
+    chosen: Responses,
+    rejected: Responses,
+    score_gaps_P: Tensor,
+    config: DPOConfig,
+    reference_point: float,
 ) -> PreferenceLoss:
-    """What the settings make of the pairs."""
+    """The loss that `loss_type` names.
+
+    Args:
+        score_gaps_P: by how much the chosen response's score is higher.
+        reference_point: KTO's, nats.
+    """
     match config.loss_type:
         case "sigmoid":
-            return dpo_loss(winners=winners, losers=losers, beta=config.beta)
+            return dpo_loss(chosen=chosen, rejected=rejected, beta=config.beta)
         case "constant_action":
-            return constant_action_loss(winners=winners, losers=losers, beta=config.beta)
+            return constant_action_loss(chosen=chosen, rejected=rejected, beta=config.beta)
         case "apw":
             return action_weighted_loss(
-                winners=winners,
-                losers=losers,
+                chosen=chosen,
+                rejected=rejected,
                 beta=config.beta,
                 weight_gradient=config.weight_gradient,
                 weight_normalization=config.weight_normalization,
                 reference=config.weighted_reference,
             )
         case "ipo":
-            return ipo_loss(winners=winners, losers=losers, beta=config.beta)
+            return ipo_loss(chosen=chosen, rejected=rejected, beta=config.beta)
         case "robust":
             return robust_dpo_loss(
-                winners=winners,
-                losers=losers,
+                chosen=chosen,
+                rejected=rejected,
                 beta=config.beta,
                 label_smoothing=config.label_smoothing,
             )
         case "rpo":
             return rpo_loss(
-                winners=winners, losers=losers, beta=config.beta, nll_weight=config.rpo_alpha
+                chosen=chosen, rejected=rejected, beta=config.beta, nll_weight=config.rpo_alpha
             )
         case "hinge":
-            return hinge_loss(winners=winners, losers=losers, beta=config.beta)
+            return hinge_loss(chosen=chosen, rejected=rejected, beta=config.beta)
+        case "refuel":
+            return refuel_loss(
+                chosen=chosen, rejected=rejected, return_gaps_P=score_gaps_P, beta=config.beta
+            )
+        case "xpo":
+            return xpo_loss(
+                chosen=chosen, rejected=rejected, beta=config.beta, alpha=config.xpo_alpha
+            )
         case "kto":
-            return unpaired(winners, losers, config.beta, reference_point)
+            return unpaired(chosen, rejected, config.beta, reference_point)
         case "simpo":
             return simpo_loss(
-                winners=winners,
-                losers=losers,
+                chosen=chosen,
+                rejected=rejected,
                 beta=config.beta,
                 simpo_gamma=config.simpo_gamma,
             )
 
 
 def unpaired(
-    winners: Answers, losers: Answers, beta: float, reference_point: float
+    chosen: Responses, rejected: Responses, beta: float, reference_point: float
 ) -> PreferenceLoss:
-    """KTO: winners are desirable and losers are not, as many of each."""
-    desirable_P = torch.ones_like(winners.log_ratios, dtype=torch.bool)
+    """KTO: chosen responses are desirable and rejected ones are not, as many of each."""
+    desirable_P = torch.ones_like(chosen.log_ratios, dtype=torch.bool)
     loss = kto_loss(
-        log_ratios_B=torch.cat([winners.log_ratios, losers.log_ratios]),
+        log_ratios_B=torch.cat([chosen.log_ratios, rejected.log_ratios]),
         is_desirable_B=torch.cat([desirable_P, ~desirable_P]),
         reference_point=reference_point,
         beta=beta,
     )
-    return PreferenceLoss(loss, (beta * (winners.log_ratios - losers.log_ratios)).detach())
+    return PreferenceLoss(loss, (beta * (chosen.log_ratios - rejected.log_ratios)).detach())
 
 
 class Statistics(NamedTuple):
@@ -103,10 +121,10 @@ class Statistics(NamedTuple):
     action_consistency: float
     preference_accuracy: float
     preference_margin: float
-    winner_log_ratio: float
-    loser_log_ratio: float
-    winner_action_probability: float
-    loser_action_probability: float
+    chosen_log_ratio: float
+    rejected_log_ratio: float
+    chosen_action_probability: float
+    rejected_action_probability: float
     gradient_norm: float
 
 
@@ -158,25 +176,25 @@ def micro_losses(
     policy, updater, _, _, config, run = context
 
     def part(indices: Sequence[int]) -> Tensor:
-        chosen = [samples[index] for index in indices]
-        layout = lay_out_pairs(chosen, policy.encoder, policy.device)
+        batch = [samples[index] for index in indices]
+        layout = lay_out_pairs(batch, policy.encoder, policy.device)
         with run.autocast():
             scores: Scores = updater.module(
                 layout.tokens, temperature=config.rollout.sampling.temperature
             )
-        winners, losers = answers_of(scores, layout)
-        ranked = objective(winners, losers, config, reference_point)
-        consistency = consistency_of(winners, losers, layout, config)
+        chosen, rejected = responses_of(scores, layout)
+        ranked = objective(chosen, rejected, layout.score_gaps_P, config, reference_point)
+        consistency = consistency_of(chosen, rejected, layout, config)
         share = len(indices) / whole
         statistics = [
             ranked.loss,
             consistency,
             (ranked.margins_P > 0).float().mean(),
             ranked.margins_P.mean(),
-            winners.log_ratios.mean(),
-            losers.log_ratios.mean(),
-            winners.action_P.exp().mean(),
-            losers.action_P.exp().mean(),
+            chosen.log_ratios.mean(),
+            rejected.log_ratios.mean(),
+            chosen.action_P.exp().mean(),
+            rejected.action_P.exp().mean(),
         ]
         totals.add_(share * torch.stack(statistics).detach().cpu())
         return share * (ranked.loss + config.consistency_coefficient * consistency)
@@ -187,11 +205,11 @@ def micro_losses(
 
 
 def consistency_of(
-    winners: Answers, losers: Answers, layout: PairTokens, config: DPOConfig
+    chosen: Responses, rejected: Responses, layout: PairTokens, config: DPOConfig
 ) -> Tensor:
     """APC, of the chosen responses (Eq. 7) or of both."""
-    action_P, anchors_P = winners.action_P, layout.anchors_B[layout.winners_P]
+    action_P, anchors_P = chosen.action_P, layout.anchors_B[layout.chosen_P]
     if config.consistency_sides == "both":
-        action_P = torch.cat([action_P, losers.action_P])
-        anchors_P = torch.cat([anchors_P, layout.anchors_B[layout.losers_P]])
+        action_P = torch.cat([action_P, rejected.action_P])
+        anchors_P = torch.cat([anchors_P, layout.anchors_B[layout.rejected_P]])
     return action_consistency_loss(action_P=action_P, reference_action_P=anchors_P)

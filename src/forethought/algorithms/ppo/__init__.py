@@ -47,5 +47,17 @@ ALGORITHM = Algorithm(
             "GiGPO: episodes of one start compared, and steps that were taken in one state.",
             (("advantage", "gigpo"), ("group_size", 8)),
         ),
+        Preset(
+            "vl-dac",
+            "VL-DAC: a ratio per token, no λ; a critic per step that does not move the model.",
+            (
+                ("ratio", "token"),
+                ("loss_aggregation", "sequence_mean"),
+                ("thought_weight", 1.0),
+                ("critic_gradient", "head"),
+                ("critic_warmup", 2),
+                ("kl_coefficient", 0.04),
+            ),
+        ),
     ),
 )

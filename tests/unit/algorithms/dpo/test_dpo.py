@@ -27,7 +27,7 @@ from forethought.configs.parts import (
 )
 from forethought.errors import ConfigError
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.losses.preference import Answers
+from forethought.losses.preference import Responses
 from forethought.models.loading import load_pretrained
 from forethought.rollouts.scripted import expert_answer, play, random_answer
 from forethought.rollouts.store import write_shard
@@ -44,7 +44,8 @@ from forethought.training.run import Run
 from tests.unit.algorithms.dpo.small_bandit import WORLD, pairs_in_play, save_small_model
 
 LOSS_TYPES: list[LossType] = [
-    *("sigmoid", "constant_action", "apw", "ipo", "robust", "rpo", "hinge", "kto", "simpo")
+    *("sigmoid", "constant_action", "apw", "ipo", "robust", "rpo", "hinge", "kto", "simpo"),
+    *("refuel", "xpo"),
 ]
 
 
@@ -125,12 +126,13 @@ def test_all_processes_together_draw_as_many() -> None:
 
 
 @pytest.mark.parametrize("loss_type", LOSS_TYPES)
-def test_every_objective_prefers_the_winners(
+def test_every_objective_prefers_the_chosen(
     loss_type: LossType, model: Path, data: Path, tmp_path: Path
 ) -> None:
     config = replace(
         settings(model, data, tmp_path / "run"),
         loss_type=loss_type,
+        pairing="matched" if loss_type == "refuel" else "trajectory",
         weight_normalization="geometric_mean",  # p(a|T) of a model that knows nothing is 1e-20
     )
     log = read_metrics(train_dpo(config) / "metrics.jsonl")
@@ -144,9 +146,9 @@ def test_the_reference_does_not_move_unless_told_to(
     model: Path, data: Path, tmp_path: Path
 ) -> None:
     config = settings(model, data, tmp_path / "never")
-    never = read_metrics(train_dpo(config) / "metrics.jsonl").column("winner_log_ratio").values
+    never = read_metrics(train_dpo(config) / "metrics.jsonl").column("chosen_log_ratio").values
     fresh = replace(config, output=str(tmp_path / "always"), ref_model_sync_every=1)
-    always = read_metrics(train_dpo(fresh) / "metrics.jsonl").column("winner_log_ratio").values
+    always = read_metrics(train_dpo(fresh) / "metrics.jsonl").column("chosen_log_ratio").values
     assert never[0] == always[0]
     assert abs(always[-1]) < abs(never[-1])
 
@@ -201,7 +203,7 @@ def test_apc_by_hand() -> None:
     (.04 + .25) / 2 of both."""
     nothing = torch.zeros(1)
     chosen, rejected = (torch.tensor([math.log(p)], requires_grad=True) for p in (0.5, 0.4))
-    sides = [Answers(nothing, p, nothing, nothing, nothing, nothing) for p in (chosen, rejected)]
+    sides = [Responses(nothing, p, nothing, nothing, nothing, nothing) for p in (chosen, rejected)]
     layout = PairTokens(
         cast(Any, None),
         nothing,
@@ -209,6 +211,7 @@ def test_apc_by_hand() -> None:
         torch.tensor([1]),
         (nothing, nothing, nothing, nothing),
         torch.tensor([math.log(0.3), math.log(0.9)]),
+        torch.zeros(2),
     )
     alone = consistency_of(*sides, layout, DPOConfig())
     both = consistency_of(*sides, layout, DPOConfig(consistency_sides="both"))

@@ -8,7 +8,7 @@ import torch
 
 from forethought.algorithms.dpo.samples import (
     PairSample,
-    answers_of,
+    responses_of,
     lay_out_pairs,
     plan_pairs,
     to_pair_samples,
@@ -51,9 +51,12 @@ def test_each_response_is_scored_after_its_own_prompt(
     pairs: list[Pair], samples: list[PairSample], policy: HuggingFacePolicy
 ) -> None:
     for pair, sample in zip(pairs, samples, strict=True):
-        for side, example in zip(pair, (sample.winner.example, sample.loser.example), strict=True):
+        assert [side.score for side in sample] == [side.score for side in pair]
+        for side, example in zip(
+            pair, (sample.chosen.example, sample.rejected.example), strict=True
+        ):
             assert example.prompt.token_ids == policy.prompt(side.step.prompt.messages).token_ids
-    prompts = {(s.winner.example.prompt.key, s.loser.example.prompt.key) for s in samples}
+    prompts = {(s.chosen.example.prompt.key, s.rejected.example.prompt.key) for s in samples}
     assert {ours == theirs for ours, theirs in prompts} == {True, False}
 
 
@@ -81,7 +84,7 @@ def test_at_the_reference_the_gradient_is_a_policy_gradient(
     bare = to_pair_samples(parts, policy)
     with torch.no_grad():
         layout = lay_out_pairs(bare, policy.encoder, policy.device)
-        known = answers_of(policy.module(layout.tokens, temperature=0.7), layout)
+        known = responses_of(policy.module(layout.tokens, temperature=0.7), layout)
     samples = [
         PairSample(
             *(
@@ -95,8 +98,8 @@ def test_at_the_reference_the_gradient_is_a_policy_gradient(
         for n, both in enumerate(bare)
     ]
     layout = lay_out_pairs(samples, policy.encoder, policy.device)
-    winners, losers = answers_of(policy.module(layout.tokens, temperature=0.7), layout)
-    found = dpo_loss(winners=winners, losers=losers, beta=beta)
+    chosen, rejected = responses_of(policy.module(layout.tokens, temperature=0.7), layout)
+    found = dpo_loss(chosen=chosen, rejected=rejected, beta=beta)
     assert found.loss.item() == pytest.approx(math.log(2), abs=1e-5)
     ours = gradient_of(found.loss, policy)
 
@@ -119,8 +122,8 @@ def test_at_the_reference_the_gradient_is_a_policy_gradient(
 def test_written_answers_are_split_where_their_action_begins(
     samples: list[PairSample], policy: HuggingFacePolicy
 ) -> None:
-    winner, loser = samples[0]
-    for side in (winner, loser):
+    chosen, rejected = samples[0]
+    for side in (chosen, rejected):
         ids = side.example.completion_ids
         split = side.is_thought.index(False)
         action = policy.encoder.detokenize(ids[split:]).text
@@ -129,16 +132,16 @@ def test_written_answers_are_split_where_their_action_begins(
         assert not any(side.is_thought[split:])
         assert ids[-1] in policy.encoder.stop_ids
         assert side.sampled_logprobs == []
-    assert any(winner.is_thought)
+    assert any(chosen.is_thought)
 
 
 def test_in_a_batch_as_alone(samples: list[PairSample], policy: HuggingFacePolicy) -> None:
-    """Winners are winners, thoughts are thoughts: whatever shares a row or a batch."""
+    """Chosen stay chosen, thoughts are thoughts: whatever shares a row or a batch."""
     policy.module.eval()
     layout = lay_out_pairs(samples, policy.encoder, policy.device)
     with torch.no_grad():
-        winners, losers = answers_of(policy.module(layout.tokens, temperature=0.7), layout)
-    for side, answers in ((0, winners), (1, losers)):
+        chosen, rejected = responses_of(policy.module(layout.tokens, temperature=0.7), layout)
+    for side, answers in ((0, chosen), (1, rejected)):
         for index, sample in enumerate(samples):
             alone = policy.score([sample[side].example], temperature=0.7).logprobs_BT[0]
             is_thought = torch.tensor(sample[side].is_thought)
@@ -154,18 +157,18 @@ def test_references_stay_with_their_answers(
 ) -> None:
     numbered = [
         PairSample(
-            winner._replace(reference_thoughts=float(n), reference_action=n + 0.25),
-            loser._replace(reference_thoughts=n + 0.5, reference_action=n + 0.75),
+            chosen._replace(reference_thoughts=float(n), reference_action=n + 0.25),
+            rejected._replace(reference_thoughts=n + 0.5, reference_action=n + 0.75),
         )
-        for n, (winner, loser) in enumerate(samples)
+        for n, (chosen, rejected) in enumerate(samples)
     ]
     layout = lay_out_pairs(numbered, policy.encoder, policy.device)
-    winners, losers = answers_of(policy.module(layout.tokens, temperature=1.0), layout)
+    chosen, rejected = responses_of(policy.module(layout.tokens, temperature=1.0), layout)
     n = torch.arange(len(samples)).float()
-    torch.testing.assert_close(winners.reference_thoughts_P, n)
-    torch.testing.assert_close(winners.reference_action_P, n + 0.25)
-    torch.testing.assert_close(losers.reference_thoughts_P, n + 0.5)
-    torch.testing.assert_close(losers.reference_action_P, n + 0.75)
+    torch.testing.assert_close(chosen.reference_thoughts_P, n)
+    torch.testing.assert_close(chosen.reference_action_P, n + 0.25)
+    torch.testing.assert_close(rejected.reference_thoughts_P, n + 0.5)
+    torch.testing.assert_close(rejected.reference_action_P, n + 0.75)
 
 
 @pytest.mark.parametrize("most", [1, 100, 200, 100000])

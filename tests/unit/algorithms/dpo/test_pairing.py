@@ -93,12 +93,12 @@ def same(one: Gathered, other: Gathered) -> bool:
 def test_pairs_are_answers_to_one_question(pairing: Pairing) -> None:
     gathered = play(settings(pairing))
     assert gathered.pairs
-    for winner, loser in gathered.pairs:
-        assert winner.step.state_key == loser.step.state_key
-        assert winner.step_index == loser.step_index
-        assert winner.step.prompt.messages[0].text == loser.step.prompt.messages[0].text
-        assert winner.step.action.action != loser.step.action.action
-        assert winner.score > loser.score
+    for chosen, rejected in gathered.pairs:
+        assert chosen.step.state_key == rejected.step.state_key
+        assert chosen.step_index == rejected.step_index
+        assert chosen.step.prompt.messages[0].text == rejected.step.prompt.messages[0].text
+        assert chosen.step.action.action != rejected.step.action.action
+        assert chosen.score > rejected.score
     assert steps_of(gathered) >= 64
     assert all(t.is_finished for t in gathered.collected.trajectories)
 
@@ -121,14 +121,14 @@ def test_trajectories_of_one_task_are_compared_in_whatever_states(
     episodes = {id(step): t.seed for t in gathered.collected.trajectories for step in t.steps}
     seeds = [[episodes[id(side.step)] for side in pair] for pair in gathered.pairs]
     states = [[side.step.state_key for side in pair] for pair in gathered.pairs]
-    for (winner, loser), keys in zip(gathered.pairs, states, strict=True):
-        assert winner.step_index == loser.step_index
-        assert winner.score > loser.score
-        assert [int(key.split()[1]) for key in keys] == [winner.step_index] * 2
-        for side in (winner, loser):
+    for (chosen, rejected), keys in zip(gathered.pairs, states, strict=True):
+        assert chosen.step_index == rejected.step_index
+        assert chosen.score > rejected.score
+        assert [int(key.split()[1]) for key in keys] == [chosen.step_index] * 2
+        for side in (chosen, rejected):
             height = side.step.state_key.split()[0]
             assert f"stair {height}" in side.step.prompt.messages[0].text
-    assert any(winner != loser for winner, loser in states)
+    assert any(chosen != rejected for chosen, rejected in states)
     assert all(ours == theirs for ours, theirs in seeds) == (group == "start")
     assert len(gathered.pairs) > len(play(settings("matched", group_size=4)).pairs)
 
@@ -162,8 +162,8 @@ def test_a_short_horizon_branches_more_states_and_judges_by_what_it_sees() -> No
     branches = [t for t in gathered.collected.trajectories if len(t.steps) == 1]
     states = {(t.seed, t.first_step) for t in branches}
     assert len(states) > len({(t.seed, t.first_step) for t in branched(play(settings("branch")))})
-    for winner, loser in gathered.pairs:
-        assert {round(side.score, 9) for side in (winner, loser)} <= worths
+    for chosen, rejected in gathered.pairs:
+        assert {round(side.score, 9) for side in (chosen, rejected)} <= worths
     whole = sum(len(t.steps) for t in gathered.collected.trajectories if t.first_step == 0)
     assert steps_of(gathered) <= 2 * whole
 
@@ -207,7 +207,7 @@ def test_what_was_compared_can_be_found_again(pairing: Pairing, tmp_path: Path) 
 
 
 def test_pairs_that_are_none_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "pairs.jsonl").write_text('{"winner": 3}\n', encoding="utf-8")
+    (tmp_path / "pairs.jsonl").write_text('{"chosen": 3}\n', encoding="utf-8")
     with pytest.raises(StorageError, match="got something else than pairs, one a line"):
         read_pairs(tmp_path / "pairs.jsonl")
 

@@ -1,4 +1,4 @@
-"""Answers with round numbers: probabilities as fractions, so that a reader can redo the sums."""
+"""Responses with round numbers: probabilities as fractions, so that a reader can redo the sums."""
 
 from math import log
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from forethought.losses.preference import Answers
+from forethought.losses.preference import Responses
 
 
 class Given(NamedTuple):
@@ -20,13 +20,13 @@ class Given(NamedTuple):
     action_tokens: int = 2
 
 
-def answers(*given: Given) -> Answers:
+def answers(*given: Given) -> Responses:
     """One per pair; the policy's side requires gradient."""
 
     def of(numbers: list[float]) -> Tensor:
         return torch.tensor([log(number) for number in numbers])
 
-    return Answers(
+    return Responses(
         thoughts_P=of([g.thoughts for g in given]).requires_grad_(),
         action_P=of([g.action for g in given]).requires_grad_(),
         reference_thoughts_P=of([g.reference_thoughts for g in given]),
@@ -39,14 +39,14 @@ def answers(*given: Given) -> Answers:
 class Slopes(NamedTuple):
     """Of a loss with respect to the first pair's log-probs."""
 
-    winner_thoughts: float
-    winner_action: float
-    loser_thoughts: float
-    loser_action: float
+    chosen_thoughts: float
+    chosen_action: float
+    rejected_thoughts: float
+    rejected_action: float
 
 
-def slopes(loss: Tensor, winners: Answers, losers: Answers) -> Slopes:
+def slopes(loss: Tensor, chosen: Responses, rejected: Responses) -> Slopes:
     """By autograd; 0 where nothing is passed back."""
-    inputs = [winners.thoughts_P, winners.action_P, losers.thoughts_P, losers.action_P]
+    inputs = [chosen.thoughts_P, chosen.action_P, rejected.thoughts_P, rejected.action_P]
     gradients = torch.autograd.grad(loss, inputs, allow_unused=True, materialize_grads=True)
     return Slopes(*(float(gradient[0]) for gradient in gradients))

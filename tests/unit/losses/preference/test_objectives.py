@@ -12,9 +12,10 @@ from typing import Protocol
 import pytest
 import torch
 
+from forethought.losses.online_preference import refuel_loss, xpo_loss
 from forethought.losses.preference import (
-    Answers,
     PreferenceLoss,
+    Responses,
     dpo_loss,
     hinge_loss,
     ipo_loss,
@@ -25,14 +26,14 @@ from forethought.losses.preference import (
 from forethought.losses.thought_preference import action_weighted_loss, constant_action_loss
 from tests.unit.losses.preference.builders import Given, Slopes, answers, slopes
 
-WINNER = Given(0.5, 0.5, 0.25, 0.25)
-LOSER = Given(0.25, 0.25, 0.5, 0.25)
-CERTAIN_WINNER = Given(0.5, 1.0, 0.25, 1.0)
-CERTAIN_LOSER = Given(0.25, 1.0, 0.5, 1.0)
+CHOSEN = Given(0.5, 0.5, 0.25, 0.25)
+REJECTED = Given(0.25, 0.25, 0.5, 0.25)
+CERTAIN_CHOSEN = Given(0.5, 1.0, 0.25, 1.0)
+CERTAIN_REJECTED = Given(0.25, 1.0, 0.5, 1.0)
 
 
 class Objective(Protocol):
-    def __call__(self, *, winners: Answers, losers: Answers) -> PreferenceLoss: ...
+    def __call__(self, *, chosen: Responses, rejected: Responses) -> PreferenceLoss: ...
 
 
 def sigmoid(x: float) -> float:
@@ -73,7 +74,7 @@ ROWS = [
         id="apw: detached, sequence, thoughts",
     ),
     pytest.param(
-        # d(p r)/d log p = p r: 1/2 log 2 on the winner's, -1/4 log 2 on the loser's.
+        # d(p r)/d log p = p r: 1/2 log 2 on the chosen one's, -1/4 log 2 on the rejected one's.
         partial(action_weighted_loss, beta=1.0, weight_gradient="full"),
         (
             -log(sigmoid(APW)),
@@ -154,7 +155,7 @@ ROWS = [
         # log π(y⁺) = log 1/4.
         partial(rpo_loss, beta=1.0, nll_weight=0.5),
         (log(9 / 8) + 0.5 * log(4), log(8), Slopes(-1 / 9 - 0.5, -1 / 9 - 0.5, 1 / 9, 1 / 9)),
-        id="rpo: the winner's likelihood beside dpo",
+        id="rpo: the chosen response's likelihood beside dpo",
     ),
     pytest.param(
         partial(hinge_loss, beta=0.25),
@@ -172,6 +173,49 @@ ROWS = [
         (log(3 / 2), log(4), Slopes(-1 / 3, -1 / 3, 1 / 3, 1 / 3)),
         id="simpo: means per token, less the target margin",
     ),
+    pytest.param(
+        # w(y⁺) = 1/4, the reference's share; w(y⁻) = 2, held at 1. log π = log 1/4, log 1/16.
+        partial(xpo_loss, beta=1.0, alpha=0.5),
+        (
+            log(9 / 8) - 0.5 * (log(4) / 4 + log(16)) / 2,
+            log(8),
+            Slopes(-1 / 9 + 1 / 16, -1 / 9 + 1 / 16, 1 / 9 + 1 / 4, 1 / 9 + 1 / 4),
+        ),
+        id="xpo: both made less likely, what the reference says the more",
+    ),
+    pytest.param(
+        partial(xpo_loss, beta=1.0, alpha=0.0),
+        (log(9 / 8), log(8), Slopes(-1 / 9, -1 / 9, 1 / 9, 1 / 9)),
+        id="xpo: without its bonus, dpo",
+    ),
+]
+
+
+REFUEL = [
+    pytest.param(
+        # Half a nat's worth: (log(8)/2 - 2)², slope 2 · 1/2 · (log(8)/2 - 2).
+        partial(refuel_loss, beta=0.5, return_gaps_P=torch.tensor([2.0])),
+        (
+            (log(8) / 2 - 2) ** 2,
+            log(8) / 2,
+            Slopes(*((log(8) / 2 - 2) * sign for sign in (1, 1, -1, -1))),
+        ),
+        id="refuel: nearer than the returns, drawn apart",
+    ),
+    pytest.param(
+        partial(refuel_loss, beta=1.0, return_gaps_P=torch.tensor([1.0])),
+        (
+            (log(8) - 1) ** 2,
+            log(8),
+            Slopes(*(2 * (log(8) - 1) * sign for sign in (1, 1, -1, -1))),
+        ),
+        id="refuel: further apart than the returns, drawn back",
+    ),
+    pytest.param(
+        partial(refuel_loss, beta=1.0, return_gaps_P=torch.tensor([log(8)])),
+        (0.0, log(8), Slopes(0, 0, 0, 0)),
+        id="refuel: as far apart as the returns, nothing",
+    ),
 ]
 
 
@@ -183,69 +227,91 @@ def test_what_all_are_computed_from() -> None:
     assert one.lengths.tolist() == [5, 1]
 
 
-@pytest.mark.parametrize(("objective", "expected"), ROWS)
+@pytest.mark.parametrize(("objective", "expected"), [*ROWS, *REFUEL])
 def test_value_and_slope(objective: Objective, expected: tuple[float, float, Slopes]) -> None:
-    winners, losers = answers(WINNER), answers(LOSER)
-    result = objective(winners=winners, losers=losers)
+    chosen, rejected = answers(CHOSEN), answers(REJECTED)
+    result = objective(chosen=chosen, rejected=rejected)
     loss, margin, slope = expected
     assert result.loss.item() == pytest.approx(loss, abs=1e-6)
     assert result.margins_P.tolist() == [pytest.approx(margin, abs=1e-6)]
     assert not result.margins_P.requires_grad
-    assert slopes(result.loss, winners, losers) == pytest.approx(slope, abs=1e-6)
+    assert slopes(result.loss, chosen, rejected) == pytest.approx(slope, abs=1e-6)
 
 
 @pytest.mark.parametrize("objective", [row.values[0] for row in ROWS], ids=[r.id for r in ROWS])
 def test_mean_over_pairs(objective: Objective) -> None:
     """Two pairs cost the mean of what each costs alone, so micro-batches add up."""
-    other_winner, other_loser = Given(0.4, 0.9, 0.3, 0.8, 4, 1), Given(0.6, 0.7, 0.1, 0.9, 2, 3)
-    both = objective(winners=answers(WINNER, other_winner), losers=answers(LOSER, other_loser))
-    first = objective(winners=answers(WINNER), losers=answers(LOSER))
-    second = objective(winners=answers(other_winner), losers=answers(other_loser))
+    other_chosen, other_rejected = Given(0.4, 0.9, 0.3, 0.8, 4, 1), Given(0.6, 0.7, 0.1, 0.9, 2, 3)
+    both = objective(
+        chosen=answers(CHOSEN, other_chosen), rejected=answers(REJECTED, other_rejected)
+    )
+    first = objective(chosen=answers(CHOSEN), rejected=answers(REJECTED))
+    second = objective(chosen=answers(other_chosen), rejected=answers(other_rejected))
     assert both.loss.item() == pytest.approx((first.loss.item() + second.loss.item()) / 2)
     assert both.margins_P.tolist() == pytest.approx(
         [*first.margins_P.tolist(), *second.margins_P.tolist()]
     )
 
 
+def test_mean_over_pairs_with_returns() -> None:
+    """(log 8 - 1)² of the one pair, (log 8 - 3)² of the other."""
+    result = refuel_loss(
+        chosen=answers(CHOSEN, CHOSEN),
+        rejected=answers(REJECTED, REJECTED),
+        return_gaps_P=torch.tensor([1.0, 3.0]),
+        beta=1.0,
+    )
+    assert result.loss.item() == pytest.approx(((log(8) - 1) ** 2 + (log(8) - 3) ** 2) / 2)
+
+
+def test_the_order_of_a_pair_is_nothing_to_refuel() -> None:
+    """Sides exchanged, returns with them: the same loss, where dpo's is another."""
+    one, other = answers(CHOSEN), answers(REJECTED)
+    gap = torch.tensor([1.5])
+    there = refuel_loss(chosen=one, rejected=other, return_gaps_P=gap, beta=0.7)
+    back = refuel_loss(chosen=other, rejected=one, return_gaps_P=-gap, beta=0.7)
+    assert there.loss.item() == pytest.approx(back.loss.item())
+
+
 def test_equation_5_with_the_right_sign() -> None:
     """Autograd of Eq. 4 is -β Λ (∇ log π(T⁺) - ∇ log π(T⁻)) with Λ = σ(q⁻ - q⁺), and not with
     the printed σ(q⁺ - q⁻)."""
-    winners, losers = answers(WINNER), answers(LOSER)
+    chosen, rejected = answers(CHOSEN), answers(REJECTED)
     slope = slopes(
-        constant_action_loss(winners=winners, losers=losers, beta=0.3).loss, winners, losers
+        constant_action_loss(chosen=chosen, rejected=rejected, beta=0.3).loss, chosen, rejected
     )
-    margin = 0.3 * (winners.log_ratios - losers.log_ratios).item()
-    assert slope.winner_thoughts == pytest.approx(-0.3 * sigmoid(-margin))
-    assert slope.loser_thoughts == pytest.approx(0.3 * sigmoid(-margin))
-    assert slope.winner_thoughts != pytest.approx(-0.3 * sigmoid(margin), rel=0.1)
+    margin = 0.3 * (chosen.log_ratios - rejected.log_ratios).item()
+    assert slope.chosen_thoughts == pytest.approx(-0.3 * sigmoid(-margin))
+    assert slope.rejected_thoughts == pytest.approx(0.3 * sigmoid(-margin))
+    assert slope.chosen_thoughts != pytest.approx(-0.3 * sigmoid(margin), rel=0.1)
 
 
 @pytest.mark.parametrize("reference", ["thoughts", "thoughts_and_action"])
 @pytest.mark.parametrize("normalization", ["sequence", "geometric_mean"])
 @pytest.mark.parametrize("gradient", ["detached", "full"])
 def test_certain_actions_make_apw_dpo(gradient: str, normalization: str, reference: str) -> None:
-    winners, losers = answers(CERTAIN_WINNER), answers(CERTAIN_LOSER)
+    chosen, rejected = answers(CERTAIN_CHOSEN), answers(CERTAIN_REJECTED)
     weighted = action_weighted_loss(
-        winners=winners,
-        losers=losers,
+        chosen=chosen,
+        rejected=rejected,
         beta=0.7,
         weight_gradient=gradient,  # pyright: ignore[reportArgumentType]
         weight_normalization=normalization,  # pyright: ignore[reportArgumentType]
         reference=reference,  # pyright: ignore[reportArgumentType]
     )
-    plain = dpo_loss(winners=winners, losers=losers, beta=0.7)
+    plain = dpo_loss(chosen=chosen, rejected=rejected, beta=0.7)
     assert torch.equal(weighted.loss, plain.loss)
-    ours, theirs = (slopes(result.loss, winners, losers) for result in (weighted, plain))
-    assert ours.winner_thoughts == theirs.winner_thoughts
-    assert ours.loser_thoughts == theirs.loser_thoughts
+    ours, theirs = (slopes(result.loss, chosen, rejected) for result in (weighted, plain))
+    assert ours.chosen_thoughts == theirs.chosen_thoughts
+    assert ours.rejected_thoughts == theirs.rejected_thoughts
 
 
 def test_apw_with_detached_weights_is_a_weighted_dpo() -> None:
     """Thoughts alone, each side's log-ratio multiplied by a number that is known beforehand."""
-    winners, losers = answers(WINNER, CERTAIN_WINNER), answers(LOSER, LOSER)
-    weighted = action_weighted_loss(winners=winners, losers=losers, beta=0.7)
+    chosen, rejected = answers(CHOSEN, CERTAIN_CHOSEN), answers(REJECTED, REJECTED)
+    weighted = action_weighted_loss(chosen=chosen, rejected=rejected, beta=0.7)
 
-    def scaled(side: Answers) -> Answers:
+    def scaled(side: Responses) -> Responses:
         weights_P, none_P = side.action_P.detach().exp(), torch.zeros_like(side.thoughts_P)
         return side._replace(
             thoughts_P=weights_P * side.thoughts_P,
@@ -254,9 +320,9 @@ def test_apw_with_detached_weights_is_a_weighted_dpo() -> None:
             reference_action_P=none_P,
         )
 
-    plain = dpo_loss(winners=scaled(winners), losers=scaled(losers), beta=0.7)
+    plain = dpo_loss(chosen=scaled(chosen), rejected=scaled(rejected), beta=0.7)
     assert weighted.loss.item() == pytest.approx(plain.loss.item(), abs=1e-7)
-    inputs = [winners.thoughts_P, losers.thoughts_P]
+    inputs = [chosen.thoughts_P, rejected.thoughts_P]
     for ours, theirs in zip(
         torch.autograd.grad(weighted.loss, inputs),
         torch.autograd.grad(plain.loss, inputs),
@@ -267,10 +333,10 @@ def test_apw_with_detached_weights_is_a_weighted_dpo() -> None:
 
 def test_an_answer_without_an_action_is_certain() -> None:
     """Nothing was left to decide, so its thoughts count whole."""
-    winners = answers(WINNER, Given(0.5, 1.0, 0.25, 1.0, 3, 0))
+    chosen = answers(CHOSEN, Given(0.5, 1.0, 0.25, 1.0, 3, 0))
     weighted = action_weighted_loss(
-        winners=winners,
-        losers=answers(LOSER, LOSER),
+        chosen=chosen,
+        rejected=answers(REJECTED, REJECTED),
         beta=1.0,
         weight_normalization="geometric_mean",
     )
@@ -287,12 +353,12 @@ def test_an_answer_without_an_action_is_certain() -> None:
         ),
         pytest.param(
             {"thoughts_P": torch.zeros(1, dtype=torch.bfloat16)},
-            r"winners.thoughts_P: expected float32, got torch.bfloat16",
+            r"chosen.thoughts_P: expected float32, got torch.bfloat16",
             id="bf16",
         ),
         pytest.param(
             {"reference_action_P": torch.zeros(1, requires_grad=True)},
-            r"winners.reference_action_P: expected data without gradient",
+            r"chosen.reference_action_P: expected data without gradient",
             id="gradient into the reference",
         ),
         pytest.param(
@@ -303,19 +369,36 @@ def test_an_answer_without_an_action_is_certain() -> None:
 @pytest.mark.parametrize("objective", [row.values[0] for row in ROWS], ids=[r.id for r in ROWS])
 def test_refused(objective: Objective, change: dict[str, torch.Tensor], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        objective(winners=answers(WINNER)._replace(**change), losers=answers(LOSER))
+        objective(chosen=answers(CHOSEN)._replace(**change), rejected=answers(REJECTED))
 
 
 def test_refused_numbers() -> None:
-    winners, losers = answers(WINNER), answers(LOSER)
-    for objective in (dpo_loss, constant_action_loss, action_weighted_loss, ipo_loss, hinge_loss):
+    chosen, rejected = answers(CHOSEN), answers(REJECTED)
+    refuel = partial(refuel_loss, return_gaps_P=torch.zeros(1))
+    for objective in (
+        refuel,
+        dpo_loss,
+        constant_action_loss,
+        action_weighted_loss,
+        ipo_loss,
+        hinge_loss,
+    ):
         with pytest.raises(ValueError, match="beta: expected more than 0, got 0"):
-            objective(winners=winners, losers=losers, beta=0.0)
+            objective(chosen=chosen, rejected=rejected, beta=0.0)
     with pytest.raises(ValueError, match=r"label_smoothing: expected 0 up to 0\.5, got 0\.5"):
-        robust_dpo_loss(winners=winners, losers=losers, beta=1.0, label_smoothing=0.5)
+        robust_dpo_loss(chosen=chosen, rejected=rejected, beta=1.0, label_smoothing=0.5)
     with pytest.raises(ValueError, match="nll_weight: expected 0 or more, got -1"):
-        rpo_loss(winners=winners, losers=losers, beta=1.0, nll_weight=-1.0)
+        rpo_loss(chosen=chosen, rejected=rejected, beta=1.0, nll_weight=-1.0)
+    with pytest.raises(ValueError, match="alpha: expected 0 or more, got -1"):
+        xpo_loss(chosen=chosen, rejected=rejected, beta=1.0, alpha=-1.0)
+    for gaps, message in (
+        (torch.zeros(2), "expected one shape"),
+        (torch.zeros(1, dtype=torch.float64), "return_gaps_P: expected float32"),
+        (torch.zeros(1, requires_grad=True), "return_gaps_P: expected data without gradient"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            refuel_loss(chosen=chosen, rejected=rejected, return_gaps_P=gaps, beta=1.0)
     with pytest.raises(ValueError, match="simpo_gamma: expected 0 or more, got -1"):
-        simpo_loss(winners=winners, losers=losers, beta=1.0, simpo_gamma=-1.0)
+        simpo_loss(chosen=chosen, rejected=rejected, beta=1.0, simpo_gamma=-1.0)
     with pytest.raises(ValueError, match="expected at least one pair, got none"):
-        dpo_loss(winners=answers(), losers=answers(), beta=1.0)
+        dpo_loss(chosen=answers(), rejected=answers(), beta=1.0)
