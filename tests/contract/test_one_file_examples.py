@@ -30,7 +30,7 @@ from forethought.models.batching import Example
 from forethought.models.loading import LoadedModel
 from forethought.offline.episodes import Episode, lay_out
 from forethought.offline.rows import Row
-from forethought.targets.reward_map import WORLD_UNITS
+from forethought.targets.reward_map import ENVIRONMENT_UNITS
 from forethought.types import Prompt
 from forethought.value_guided.policy import Settings
 from tests.unit.algorithms.offline_runs import OneProcess
@@ -117,7 +117,7 @@ def test_q_sft(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
     episodes = [stored(walk) for walk in walks]
-    data = OfflineData(episodes, WORLD_UNITS, q_sft.RESIDUAL)
+    data = OfflineData(episodes, ENVIRONMENT_UNITS, q_sft.RESIDUAL)
     learner = QSFTContext(library, data, config, OneProcess())  # type: ignore[arg-type]
     parts = lay_out(episodes, policy.encoder, policy.device, 4096)
     judged, _ = compute_targets(episodes, parts, learner)

@@ -16,12 +16,14 @@ from forethought.losses.elements import (
 
 
 class CrossEntropy(NamedTuple):
+    """A loss and how many tokens it is the mean of."""
+
     loss: Tensor  # scalar, nats per token, to minimize
     token_count: Tensor  # scalar, int64: how many tokens the mean is over
 
 
 def token_mean_cross_entropy(*, logprobs_BT: Tensor, mask_BT: Tensor) -> CrossEntropy:
-    """How surprised the model is by the answer that it should have given.
+    """How surprised the model is by the response that it should have given.
 
         L = -sum_bt m_bt log p(y_bt | x_b, y_b<t) / sum_bt m_bt
 
@@ -43,22 +45,22 @@ def token_mean_cross_entropy(*, logprobs_BT: Tensor, mask_BT: Tensor) -> CrossEn
     return CrossEntropy(loss, token_count=mask_BT.sum())
 
 
-# Advantage-weighted regression: imitation in which the better answers count more.
+# Advantage-weighted regression: behavior cloning in which the better responses count more.
 
 
 def advantage_weighted_loss(*, logprobs_N: Tensor, answers_N: Tensor, weights_U: Tensor) -> Tensor:
-    """How surprised the policy is by the data's answers, each as important as its weight.
+    """How surprised the policy is by the data's responses, each as important as its weight.
 
         L = -mean_n(w_u(n) log π(a_n | s_n))
 
-    Peng et al. 2019 (AWR), with whole answers for actions, as in offline ArCHer (Zhou et al.
-    2024): log π(u|s) is the sum over the answer's tokens, so that all of them have its weight.
-    The mean is over tokens; where all weights are 1 this is the loss of imitation.
+    Peng et al. 2019 (AWR), with whole responses for actions, as in offline ArCHer (Zhou et al.
+    2024): log π(u|s) is the sum over the response's tokens, so that all of them have its weight.
+    The mean is over tokens; where all weights are 1 this is the loss of behavior cloning.
 
     Args:
-        logprobs_N: of the answers' tokens, nats, fp32.
-        answers_N: int64, which answer each token belongs to, 0 to U - 1.
-        weights_U: of the answers, at least 0, fp32, without gradient.
+        logprobs_N: of the responses' tokens, nats, fp32.
+        answers_N: int64, which response each token belongs to, 0 to U - 1.
+        weights_U: of the responses, at least 0, fp32, without gradient.
 
     Returns:
         A scalar, in nats per token.

@@ -70,11 +70,11 @@ def checked_mask(mask: Tensor | None, *, like: Tensor) -> Tensor:
 
 
 Aggregation = Literal["token_mean", "sequence_mean", "sequence_sum"]
-"""How much a token weighs: as any other, as its share of its answer, or 1 in an answer's sum."""
+"""How much a token weighs: as any other, as its share of its response, or 1 in a response's sum."""
 
 
 def aggregate(*, values_BT: Tensor, mask_BT: Tensor | None, aggregation: Aggregation) -> Tensor:
-    """What the tokens of a batch of answers come to.
+    """What the tokens of a batch of responses come to.
 
         token_mean     sum_b sum_t m_bt v_bt / sum_b n_b       n_b = sum_t m_bt
         sequence_mean  1/B sum_b (sum_t m_bt v_bt / n_b)
@@ -82,12 +82,12 @@ def aggregate(*, values_BT: Tensor, mask_BT: Tensor | None, aggregation: Aggrega
 
     `token_mean` is `masked_mean` (Yu et al. 2025, DAPO, Eq. 8), `sequence_mean` the
     average of GRPO (Shao et al. 2024, Eq. 3), `sequence_sum` that of Dr. GRPO (Liu et
-    al. 2025), before any constant. An answer of which no token counts adds 0 to the
+    al. 2025), before any constant. A response of which no token counts adds 0 to the
     latter two, and is one of the B.
 
     Micro-batches that are accumulated give the whole batch's gradient when each one's
     number is multiplied by its share of what is averaged over: of the tokens that count
-    for `token_mean`, of the answers for the other two.
+    for `token_mean`, of the responses for the other two.
 
     Args:
         values_BT: per token; what is masked may hold anything.
@@ -95,7 +95,7 @@ def aggregate(*, values_BT: Tensor, mask_BT: Tensor | None, aggregation: Aggrega
         aggregation: see above.
 
     Returns:
-        A scalar; in the unit of `values_BT`, per answer for `sequence_sum`.
+        A scalar; in the unit of `values_BT`, per response for `sequence_sum`.
 
     Raises:
         ValueError: not [B, T], the mask does not fit, or no token counts.

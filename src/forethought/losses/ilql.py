@@ -14,6 +14,8 @@ from forethought.losses.elements import (
 
 
 class DoubleQLoss(NamedTuple):
+    """The loss of two Q functions, and how far they are apart."""
+
     loss: Tensor  # scalar, to minimize, in squared units of return
     gap: Tensor  # mean |Q1 - Q2|, in units of return
 

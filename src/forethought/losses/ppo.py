@@ -46,6 +46,8 @@ def truncated_importance_weights(
 
 
 class PolicyLoss(NamedTuple):
+    """PPO's loss of the policy, with its statistics, which carry no gradient."""
+
     loss: Tensor  # scalar, to minimize
     clip_fraction: Tensor  # share of elements whose ratio left [1 - clip, 1 + clip]
     approximate_kl: Tensor  # mean of (ratio - 1) - log ratio, nats, never negative
@@ -263,6 +265,8 @@ def kl_to_reference(
 
 
 class ValueLoss(NamedTuple):
+    """The critic's loss, with its statistics, which carry no gradient."""
+
     loss: Tensor  # scalar, to minimize, in squared units of return
     clip_fraction: Tensor  # share of steps whose value moved by more than clip; 0 without clip
     explained_variance: Tensor  # of these steps alone: do not average it over micro-batches

@@ -15,7 +15,7 @@ from forethought.losses.elements import (
 
 
 class Responses(NamedTuple):
-    """One answer y = (T, a) of each of P pairs: thoughts T, then action a. Log-probs in nats,
+    """One response y = (T, a) of each of P pairs: thoughts T, then action a. Log-probs in nats,
     fp32, [P], summed over tokens; 0 where there are none."""
 
     thoughts_P: Tensor  # log π_θ(T | x)
@@ -37,7 +37,7 @@ class Responses(NamedTuple):
 
     @property
     def lengths(self) -> Tensor:
-        """Tokens of the whole answer, [P]; at least 1, to divide by."""
+        """Tokens of the whole response, [P]; at least 1, to divide by."""
         return (self.thought_tokens_P + self.action_tokens_P).clamp(min=1)
 
 
@@ -263,7 +263,7 @@ def kto_loss(
 
     Ethayarajh et al. 2024, Eq. 8. z stands for KL(π_θ ‖ π_ref), estimated without gradient
     and never below 0. Responses that the policy itself gave lately need no mismatched
-    prompts for it: the mean of their r is that estimate. An answer far from z on either
+    prompts for it: the mean of their r is that estimate. A response far from z on either
     side teaches little: dL/dr = ∓β λ σ(1 - σ) / B.
 
     Args:

@@ -15,6 +15,8 @@ from forethought.losses.elements import (
 
 
 class LikelihoodLoss(NamedTuple):
+    """Q-SFT's loss, with its statistics, which carry no gradient."""
+
     loss: Tensor  # scalar, nats per action, to minimize
     residual_mass: Tensor  # mean of 1 - B, the weight that is not the action's own
 
@@ -25,16 +27,16 @@ def likelihood_loss(
     actions_N: Tensor,
     targets_N: Tensor,
     choices_NV: Tensor,
-    dummy: int | None,
+    residual: int | None,
 ) -> LikelihoodLoss:
     """As much likelihood for an action as it is worth; the rest elsewhere.
 
         L = -mean(B log p(a|s) + (1 - B) rest(s))
         rest = sum_{a' in A(s), a' != a} log p(a'|s) / (|A(s)| - 1)   spread (Eq. 3)
-        rest = log p(d|s)                                             on a dummy action d (Sec. 4.1)
+        rest = log p(d|s)                                             on a residual d (Sec. 4.1)
 
     Hong et al. 2024, Eq. 3, negated. It is least where the action's probability is
-    π_β(a|s) B (on the dummy), or that and a share of what the other actions leave (spread).
+    π_β(a|s) B (on the residual token), or that and a share of what other actions leave (spread).
     Where no other action is open, the spread rest is 0.
 
     Args:
@@ -42,11 +44,11 @@ def likelihood_loss(
         actions_N: int64, the data's actions.
         targets_N: B in [0, 1], the value of each action, without gradient.
         choices_NV: bool, the set A(s); holds the action. Only the spread rest uses it.
-        dummy: id of an action that no data hold, or None to spread the rest.
+        residual: id of an action that no data hold, or None to spread the rest.
 
     Raises:
         ValueError: a wrong shape or dtype, no state, a target outside [0, 1], an action that
-            is none of the choices, or that is the dummy.
+            is none of the choices, or that is the residual token.
     """
     require_axes("NV", logprobs_NV=logprobs_NV)
     require_axes("N", actions_N=actions_N, targets_N=targets_N)
@@ -60,7 +62,7 @@ def likelihood_loss(
         raise ValueError(f"targets_N: expected 0 to 1, got {targets_N}")
     chosen_N1 = actions_N[:, None]
     own_N = logprobs_NV.gather(1, chosen_N1).squeeze(1)
-    if dummy is None:
+    if residual is None:
         if not bool(choices_NV.gather(1, chosen_N1).all()):
             raise ValueError("actions_N: an action is none of choices_NV")
         # Left out, not multiplied by 0: an action that cannot be taken has log-prob -1e9.
@@ -68,21 +70,21 @@ def likelihood_loss(
         count_N = others_NV.sum(1).clamp(min=1)
         rest_N = torch.where(others_NV, logprobs_NV, 0.0).sum(1) / count_N
     else:
-        if bool((actions_N == dummy).any()):
-            raise ValueError(f"actions_N: {dummy} is the dummy action, which no data may hold")
-        rest_N = logprobs_NV[:, dummy]
+        if bool((actions_N == residual).any()):
+            raise ValueError(f"actions_N: {residual} is the residual token, which no data may hold")
+        rest_N = logprobs_NV[:, residual]
     loss = -(targets_N * own_N + (1 - targets_N) * rest_N).mean()
     return LikelihoodLoss(loss, residual_mass=(1 - targets_N).mean())
 
 
 def support_mask(
-    *, logprobs_NV: Tensor, top_p: float, min_probability: float, dummy: int | None = None
+    *, logprobs_NV: Tensor, top_p: float, min_probability: float, residual: int | None = None
 ) -> Tensor:
     """Actions that the behavior policy takes often enough for its data to say what they bring.
 
         S(s) = {a : π(a|s) >= min_probability} ∩ nucleus(s) ∪ {argmax π(.|s)}
 
-    The dummy is no action: it is never in S, and never the argmax.
+    The residual token is no action: it is never in S, and never the argmax.
     The nucleus is the smallest set of most likely actions with at least `top_p` of the mass
     (Holtzman et al. 2020). Q-SFT's public code keeps what is more likely than 1e-4.
 
@@ -90,7 +92,7 @@ def support_mask(
         logprobs_NV: of the behavior policy in N states, nats, fp32.
         top_p: in (0, 1]; 1 keeps the whole mass.
         min_probability: in [0, 1).
-        dummy: id of an action that stands for what no action is worth, if there is one. A
+        residual: id of an action that stands for what no action is worth, if there is one. A
             model that has not learned yet holds it as likely as any, p_θ more so.
 
     Returns:
@@ -105,11 +107,11 @@ def support_mask(
         raise ValueError(f"top_p: expected above 0, at most 1, got {top_p}")
     if not 0 <= min_probability < 1:
         raise ValueError(f"min_probability: expected 0 up to 1, got {min_probability}")
-    if dummy is not None:
+    if residual is not None:
         logprobs_NV = logprobs_NV.index_fill(
-            -1, torch.tensor([dummy], device=logprobs_NV.device), -math.inf
+            -1, torch.tensor([residual], device=logprobs_NV.device), -math.inf
         )
-    # Above -inf: what is ruled out is finite, the dummy is not.
+    # Above -inf: what is ruled out is finite, the residual token is not.
     support_NV = logprobs_NV > -math.inf
     if min_probability > 0:
         support_NV &= logprobs_NV >= math.log(min_probability)
@@ -141,7 +143,7 @@ def likelihood_ratios(
 
         Q(s, a) = p(a|s) / max(π(a|s), floor)   for a in S(s),   0 elsewhere
 
-    With the leftover mass on a dummy action p = π Q* at the optimum (Hong et al. 2024,
+    With the residual mass on a residual token p = π Q* at the optimum (Hong et al. 2024,
     Sec. 4.1), so that the ratio is Q*. It is not bounded here.
 
     Args:

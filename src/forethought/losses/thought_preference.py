@@ -64,7 +64,7 @@ def action_weighted_loss(
     weight_normalization: WeightNormalization = "sequence",
     reference: WeightedReference = "thoughts",
 ) -> PreferenceLoss:
-    """DPO on thoughts, each answer's log-ratio weighted by p(a|T).
+    """DPO on thoughts, each response's log-ratio weighted by p(a|T).
 
         L = -mean log σ(β p(a⁺|T⁺) r(T⁺) - β p(a⁻|T⁻) r(T⁻))
         r(T) = log π_θ(T|x) - log π_ref(T|x)

@@ -70,7 +70,7 @@ def stored_earned(path: Path) -> Iterator[Earned]:
 def shuffled_batch(
     *, seeds: Sequence[int], examples: int, batch_size: int, number: int
 ) -> list[int]:
-    """Indices of the examples of the n-th update: each epoch shuffles anew.
+    """Indices of the examples of the n-th update: each epoch shuffles again.
 
     A function of the seeds alone, so a resumed run sees what it would have seen. A batch may
     span two epochs.
@@ -89,11 +89,11 @@ def shuffled_batch(
     return [int(shuffled[p // examples][p % examples]) for p in positions]
 
 
-def require_learnable(config: LanguageConfig, world: Task) -> None:
-    """Refuses held-out episodes, those of another world, and pictures of another size.
+def require_learnable(config: LanguageConfig, task: Task) -> None:
+    """Refuses held-out episodes, those of another environment, and images of another size.
 
-    The processor scales pictures to what the model reads, so that nothing fails: the model learns
-    from pictures that were drawn large and scaled down, reads those of its own size badly when
+    The processor scales images to what the model reads, so that nothing fails: the model learns
+    from images that were drawn large and scaled down, reads those of its own size badly when
     it plays, and fails for no reason that anyone sees. Settings without data are not refused.
 
     Raises:
@@ -101,14 +101,14 @@ def require_learnable(config: LanguageConfig, world: Task) -> None:
         StorageError: there are no such data, or a shard is refused.
     """
     if config.data is not None:
-        require_own("data", config.data, world)
-        _require_equal_pictures(config.data, world)
+        require_own("data", config.data, task)
+        _require_equal_images(config.data, task)
 
 
-def unlike(config: LanguageConfig, world: Task) -> str | None:
-    """What a person may want to know: that the first stored prompt is not what this world shows
-    at the same seed. So it is where other options or another form of prompts were collected, and
-    with data that come from elsewhere.
+def unlike(config: LanguageConfig, task: Task) -> str | None:
+    """What a person may want to know: that the first stored prompt is not what this environment
+    shows at the same seed. So it is where other options or another form of prompts were
+    collected, and with data that come from elsewhere.
     """
     data = config.data
     if data is None or config.prompt.return_bins:
@@ -116,18 +116,18 @@ def unlike(config: LanguageConfig, world: Task) -> str | None:
     first = _first(Path(data))
     if first.first_step > 0:
         return None
-    (*_, shown) = world.prompter.messages(world.first_observation(first.seed))
+    (*_, shown) = task.prompter.messages(task.first_observation(first.seed))
     (*_, stored) = first.steps[0].prompt.messages
     if shown.text == stored.text:
         return None
     return (
-        f"the prompts in {data} are not those that {world.id} has with these settings — where it "
+        f"the prompts in {data} are not those that {task.id} has with these settings — where it "
         "was collected here, pass the same --environment.options and --prompt.format"
     )
 
 
-def require_own(name: str, data: str, world: Task) -> None:
-    """Refuses stored episodes that are not of this world, are held out, or have no step.
+def require_own(name: str, data: str, task: Task) -> None:
+    """Refuses stored episodes that are not of this environment, are held out, or have no step.
 
     Args:
         name: of the setting that names them.
@@ -141,13 +141,13 @@ def require_own(name: str, data: str, world: Task) -> None:
     for origin in read_origins(Path(data)):
         if is_held_out(origin.seed):
             raise ConfigError(
-                f"{name}: {data} holds held-out episodes, which are there to judge by — "
+                f"{name}: {data} holds held-out episodes, which are there to evaluate by — "
                 "of a run, name the folder trajectories in it"
             )
-        if origin.environment_id != world.id:
+        if origin.environment_id != task.id:
             raise ConfigError(
                 f"{name}: {data} holds episodes of {origin.environment_id}, but the run is of "
-                f"{world.id} — name the world of the data with --environment.id, or other data"
+                f"{task.id} — name the environment of the data with --environment.id, or other data"
             )
         steps += origin.steps
     if not steps:
@@ -158,16 +158,16 @@ def _first(data: Path) -> Trajectory:
     return next(one for one in read_shards(data) if one.steps)
 
 
-def _require_equal_pictures(data: str, world: Task) -> None:
-    pictures = (message.image for message in _first(Path(data)).steps[0].prompt.messages)
-    stored = next((picture for picture in pictures if picture is not None), None)
+def _require_equal_images(data: str, task: Task) -> None:
+    images = (message.image for message in _first(Path(data)).steps[0].prompt.messages)
+    stored = next((image for image in images if image is not None), None)
     if stored is None:
         return
-    seen = world.first_observation(0).image
+    seen = task.first_observation(0).image
     if seen is not None and seen.shape != stored.shape:
         height, width, _ = seen.shape
         raise ConfigError(
-            f"data: {data} has pictures of {stored.shape[1]} × {stored.shape[0]}, but the "
+            f"data: {data} has images of {stored.shape[1]} × {stored.shape[0]}, but the "
             f"agent will see {width} × {height} — train with --environment.image-size "
             f"{stored.shape[0]}, or collect with {height}"
         )

@@ -1,7 +1,7 @@
 """Trajectories as sequences of tokens: the token-level MDP of offline reinforcement learning.
 
-A state is everything before a token, an action is a token of the agent's, and what the world
-replies stands in the state behind the answer. Where every prompt goes on from the one before,
+A state is everything before a token, an action is a token of the agent's, and what the environment
+replies stands in the state behind the response. Where every prompt goes on from the one before,
 the whole episode is one row of `rows.py`.
 """
 
@@ -26,17 +26,18 @@ class Episode:
 
     rows: tuple[Row, ...]
     answer_lengths: tuple[int, ...]
-    """Tokens of each step's answer."""
+    """Tokens of each step's response."""
     rewards: tuple[float, ...]
-    """Of each step, in the world's units."""
+    """Of each step, in the environment's units."""
     terminated: bool
-    """Whether the world ended it; else what follows the last step is not known."""
+    """Whether the environment ended it; else what follows the last step is not known."""
     bootstrap_value: float | None
     """The recorder's value of the state after the last step, where it had a critic."""
     choices: tuple[tuple[int, ...], ...] | None = None
     """Per action, what could have stood there; None: any token."""
     first_step: int = 0
-    """Index in the world's episode of the first answer: above 0 where collecting began later."""
+    """Index of the first response in the environment's episode: above 0 where collecting began
+    later."""
 
     @property
     def actions(self) -> int:
@@ -45,7 +46,7 @@ class Episode:
 
     @property
     def last_step(self) -> int:
-        """Index in the world's episode of the last answer."""
+        """Index in the environment's episode of the last response."""
         return self.first_step + len(self.answer_lengths) - 1
 
     @property
@@ -61,7 +62,7 @@ class Episode:
 
     @property
     def known_answers(self) -> int:
-        """Answers whose outcome is known: all, or all but the last of an episode that was cut."""
+        """Responses whose outcome is known: all, or all but the last of an episode that was cut."""
         is_known = self.terminated or self.bootstrap_value is not None
         return len(self.answer_lengths) if is_known else len(self.answer_lengths) - 1
 
@@ -122,7 +123,7 @@ def choices_of(
     Args:
         episodes: all that were laid out.
         vocabulary: V, as the model counts.
-        never: tokens that no answer can hold.
+        never: tokens that no response can hold.
     """
     device, count = batch.is_action_BT.device, int(batch.is_action_BT.sum())
     if all(episode.choices is None for episode in episodes):
@@ -179,11 +180,11 @@ class Transitions(NamedTuple):
     rewards_N: Tensor
     """Mapped to probabilities."""
     discounts_N: Tensor
-    """0 where the world ended."""
+    """0 where the environment ended."""
     is_known_N: Tensor
     """Bool: False where the episode was cut and nobody knows what would have followed."""
     is_inside_N: Tensor
-    """Bool: False at the last token of an answer."""
+    """Bool: False at the last token of a response."""
 
 
 def transitions(
@@ -191,7 +192,7 @@ def transitions(
 ) -> Transitions:
     """The rewards and discounts of an episode's tokens.
 
-    A step's reward comes with the last token of its answer, γ with it; the tokens before bring
+    A step's reward comes with the last token of its response, γ with it; the tokens before bring
     nothing, and what follows them is discounted by `utterance_gamma`.
     """
     rewards: list[float] = []

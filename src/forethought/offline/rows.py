@@ -62,10 +62,10 @@ class Row(NamedTuple):
         return sum(self.is_reply)
 
     def unpack(self, image_of: PictureDecoder) -> Example:
-        """As it is laid out in a batch; of the prompt's messages the pictures alone are left.
+        """As it is laid out in a batch; of the prompt's messages the images alone are left.
 
         Args:
-            image_of: one for the whole batch, so that equal pictures are decoded once.
+            image_of: one for the whole batch, so that equal images are decoded once.
         """
         shown = tuple(Message("user", "", image_of(png)) for png in self.pngs)
         return Example(Prompt(shown, self.prompt_ids), self.completion_ids)
@@ -132,7 +132,7 @@ def to_rows(answers: Iterable[tuple[Example, bool]], limit: int | None) -> list[
         limit: tokens that the model reads; None: any number.
     """
     rows: list[Row] = []
-    png_of = PictureEncoder()  # Equal pictures of all rows are packed once, and kept once.
+    png_of = PictureEncoder()  # Equal images of all rows are packed once, and kept once.
     for example, is_learned in answers:
         row = pack(example, png_of, is_learned=is_learned)
         longer = _continued(rows[-1], row, limit) if rows else None
@@ -167,7 +167,7 @@ def _continued(row: Row, after: Row, limit: int | None) -> Row | None:
     reply = ids[so_far:]
     return Row(
         row.prompt_ids,
-        # The later prompt holds the pictures of the earlier one, and those of the replies.
+        # The later prompt holds the images of the earlier one, and those of the replies.
         after.pngs,
         (*row.completion_ids, *reply, *after.completion_ids),
         is_action=(*row.is_action, *(False,) * len(reply), *after.is_action),
@@ -184,7 +184,7 @@ def lay_out_rows(
 ) -> list[RowBatch]:
     """Micro-batches of all rows, on the device.
 
-    Answers that stand alone share the rows of equal prompts; whole conversations do not: their
+    Responses that stand alone share the rows of equal prompts; whole conversations do not: their
     prompts are short beside them.
     """
     alone = all(all(row.is_action) for row in rows)
@@ -200,7 +200,7 @@ def lay_out_rows(
 
 
 def mark_replies(batch: RowBatch, rows: Sequence[Row]) -> Tensor:
-    """Which tokens are the world's: bool, in the layout of `is_action_BT`.
+    """Which tokens are the environment's: bool, in the layout of `is_action_BT`.
 
     Args:
         rows: those that were laid out, all micro-batches'.

@@ -248,7 +248,7 @@ def group_advantages(
     An episode's return is its undiscounted sum of rewards; every step has the
     advantage of its episode, but for GiGPO's part per step. There is no critic, so
     an episode must be whole, from its first step to its end; where a limit ended it,
-    what would have followed counts as nothing. An episode that the world's failure
+    what would have followed counts as nothing. An episode that the environment's failure
     cost is nobody's to compare with: its group is the smaller by one. One that is
     left alone thereby has nobody, and advantages of 0.
 

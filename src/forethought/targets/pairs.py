@@ -123,7 +123,7 @@ def make_pairs(
 
 
 def _furthest_apart(answers: Sequence[Candidate], margin: float, most: int) -> list[Pair]:
-    """Of pairs equally far apart, those whose answers are in the fewest pairs so far: lest one
+    """Of pairs equally far apart, those whose responses are in the fewest pairs so far: lest one
     chosen response meet all the rejected ones; then those that were met first."""
     places = {id(answer.step): place for place, answer in enumerate(answers)}
     kept, uses = list[Pair](), Counter[int]()
@@ -137,7 +137,7 @@ def _furthest_apart(answers: Sequence[Candidate], margin: float, most: int) -> l
         heapify(waiting)
         while waiting and len(kept) < most:
             known, pair = heappop(waiting)
-            if rank(pair) > known:  # One of its answers was kept since.
+            if rank(pair) > known:  # One of its responses was kept since.
                 heappush(waiting, (rank(pair), pair))
                 continue
             uses.update([id(pair.chosen.step), id(pair.rejected.step)])
@@ -163,7 +163,7 @@ def _falling(answers: Sequence[Candidate], margin: float, most: int) -> Iterator
 
 
 def _first_of_equals(answers: Sequence[Candidate], most: int) -> list[Candidate]:
-    """Of equally good answers, those that can be in one of so many pairs.
+    """Of equally good responses, those that can be in one of so many pairs.
 
     One that is in no pair yet goes before those that come after it, unless the other side did
     the same as it. Before the last pair fewer than `most` are in a pair; so `most` of each
@@ -205,7 +205,7 @@ class Branch:
     """An action that was tried in a state, and what became of it."""
 
     step: Step
-    """The answer that tried it first."""
+    """The response that tried it first."""
     gain: float
     """P_t: what this step alone is worth."""
     below: "Node"
@@ -224,7 +224,7 @@ class Node:
 
     actions: tuple[str, ...]
     progress: float = 0.0
-    """Share of the goal that is met here, in worlds that measure it."""
+    """Share of the goal that is met here, in environments that measure it."""
     is_terminal: bool = False
     plays: int = 0
     """Episodes that were played from here."""
@@ -232,7 +232,7 @@ class Node:
 
 
 class SearchTree:
-    """Monte-Carlo tree search whose moves and whose continuations are the policy's answers.
+    """Monte-Carlo tree search whose moves and whose continuations are the policy's responses.
 
     One simulation: go down by the upper confidence bound (Kocsis and Szepesvári 2006, UCB1,
     on values scaled to [0, 1] within the tree), through states from which enough episodes
@@ -303,7 +303,7 @@ class SearchTree:
             branch.values.append(value)
 
     def candidates(self) -> list[Candidate]:
-        """Every answer in the tree with the mean value of its action."""
+        """Every response in the tree with the mean value of its action."""
         found: list[Candidate] = []
         waiting = [self._root]
         while waiting:

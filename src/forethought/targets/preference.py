@@ -11,7 +11,7 @@ from forethought.targets.returns import discounted_returns
 from forethought.types import Step, Trajectory
 
 PairReward = Literal["progress_delta", "progress", "reward"]
-"""What is discounted: progress gained by each step, progress reached, or the world's reward."""
+"""What is discounted: progress gained by each step, progress reached, or the reward."""
 
 PROGRESS_SCALE = 50.0
 """What reaching the whole goal is worth, in invalid actions (Eq. 10)."""
@@ -40,7 +40,7 @@ def preference_scores(
 
     Args:
         progress_T: share of the goal that is met after each step, 0 to 1.
-        is_invalid_T: whether the step's answer held no action of this world and state.
+        is_invalid_T: whether the step's response held no action of this environment and state.
         gamma: γ in [0, 1], per step. Paper: not given; 0.9 as in RL4VLM.
         counts: what x is.
         progress_before: the progress before the first step, where that is in the middle of an
@@ -77,7 +77,7 @@ def trajectory_scores(
 ) -> NDArray[np.float64]:
     """`preference_scores` of recorded steps, or their discounted rewards.
 
-    Where the world does not measure progress, the whole goal is met by the last step of a
+    Where the environment does not measure progress, the whole goal is met by the last step of a
     success, and nothing before.
 
     Args:

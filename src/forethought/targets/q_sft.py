@@ -89,21 +89,21 @@ def values_along(
     is_inside_N: Tensor,
     beta: float | None,
 ) -> Tensor:
-    """Values of an episode's states, from the ends of its answers back to their beginnings.
+    """Values of an episode's states, from the ends of its responses back to their beginnings.
 
         V(s) = max_{a in S} Q(s, a)                                        β None: Sec. 4.1
         V(s) = sum_{a in S} weight(a) Q(s, a) / sum_{a in S} weight(a)     β: what π^ would get
 
-    where, inside an answer, Q(s_n, a_n) = r_n + d_n V(s_n+1) for the data's own token: there the
+    where, inside a response, Q(s_n, a_n) = r_n + d_n V(s_n+1) for the data's own token: there the
     next state is known for sure, it is this one with the token behind it, so that no estimate by
-    p/π is needed, and what the world said about the last token reaches the first one at once.
+    p/π is needed, and what the environment said about the last token reaches the first one at once.
     Where p/π is the value, that changes nothing. Where no token counts as inside, and with the
     best action, it is the paper's.
 
     Args:
         rewards_N: mapped, as `bellman_targets`.
         discounts_N: as `bellman_targets`.
-        is_inside_N: bool, False at the last token of an answer.
+        is_inside_N: bool, False at the last token of a response.
         beta: as for `local_values`.
 
     Returns:
@@ -150,6 +150,8 @@ _ROUNDING = 1e-5
 
 
 class BellmanTargets(NamedTuple):
+    """Targets of p_θ, and how many of them were cut to [0, 1]."""
+
     targets_N: Tensor  # B, in [0, 1], float32
     clipped_low: Tensor  # share of targets that were below 0
     clipped_high: Tensor  # share of targets that were above 1
@@ -164,7 +166,7 @@ def bellman_targets(
 
     Hong et al. 2024, Sec. 4.1, with the clip that makes it a probability. The discount d of a
     transition is γ, 1 within an utterance that is not discounted, and 0 exactly where the
-    world terminated; a truncated action's value goes on in V(s').
+    environment terminated; a truncated action's value goes on in V(s').
 
     Args:
         rewards_N: mapped by a `RewardMap`, float32.

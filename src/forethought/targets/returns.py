@@ -29,7 +29,7 @@ def discounted_returns(
 
     Args:
         rewards_T: of consecutive steps of one episode, in order.
-        terminated: whether the world ended the episode at the last step.
+        terminated: whether the environment ended the episode at the last step.
         bootstrap_value: the value of the state after the last step; None exactly
             when terminated.
         gamma: γ in [0, 1], per step.
@@ -54,13 +54,13 @@ def discounted_returns(
 def value_after_last_step(*, terminated: bool, bootstrap_value: float | None) -> float:
     """The discounted return still to come when the run of steps is over.
 
-    A run stops in one of three ways. The world *terminated* it: nothing follows,
+    A run stops in one of three ways. The environment *terminated* it: nothing follows,
     the value is zero. A limit *truncated* it, or the *collection was cut* in the
     middle of an episode: more would have followed, and the critic says how much.
     The first never merges with the other two.
 
     Args:
-        terminated: whether the world reached an end of its own.
+        terminated: whether the environment reached an end of its own.
         bootstrap_value: the critic's value of the state after the last step;
             None exactly when terminated.
 
@@ -88,6 +88,8 @@ def value_after_last_step(*, terminated: bool, bootstrap_value: float | None) ->
 
 
 class Advantages(NamedTuple):
+    """Of each step of a trajectory: advantage, and the critic's target."""
+
     advantages_T: NDArray[np.float64]  # how much better than the critic expected
     returns_T: NDArray[np.float64]  # what it should have said: advantage + value
 
@@ -112,7 +114,7 @@ def generalized_advantages(
     Args:
         rewards_T: of consecutive steps of one episode, in order.
         values_T: the critic's value of the state in which each step was taken.
-        terminated: whether the world ended the episode at the last step.
+        terminated: whether the environment ended the episode at the last step.
         bootstrap_value: the critic's value of the state after the last step, where
             the run was truncated or cut; None exactly when terminated.
         gamma: γ in [0, 1], the discount per step.
@@ -179,7 +181,7 @@ _DIGITS = 9
 
 
 def best_episodes(returns: Sequence[float], *, fraction: float) -> list[int]:
-    """Which episodes have the highest returns: what filtered imitation learns from.
+    """Which episodes have the highest returns: what filtered behavior cloning learns from.
 
     Args:
         returns: of each episode.
@@ -208,7 +210,7 @@ def return_bins(
         level = min(K, 1 + floor(K x)),   x = b / max b
 
     b is the share of the episodes with a step t whose return from t on is lower, K the number
-    of levels. The best return has level K at every step, whatever the world's rewards are: a
+    of levels. The best return has level K at every step, whatever the environment's rewards are: a
     policy that is asked for K all the time is never asked for what the data do not hold.
     Decision Transformer (Chen et al. 2021) tells the return itself, and subtracts each reward.
 

@@ -28,7 +28,7 @@ class RewardMap:
         Q~ = (Q - lowest) / (highest - lowest)
 
     Q-SFT (Hong et al. 2024, Sec. 4) holds a value in a probability, so that 0 <= Q~ <= 1 is
-    needed in every state. With the discount d of a transition (0 where the world has ended),
+    needed in every state. With the discount d of a transition (0 where the environment has ended),
 
         r~ = (r - (1 - d) lowest) / (highest - lowest)
 
@@ -38,7 +38,7 @@ class RewardMap:
     """
 
     lowest: float
-    """Discounted return, in the world's own units, that becomes 0."""
+    """Discounted return, in the environment's own units, that becomes 0."""
     highest: float
     """That becomes 1."""
 
@@ -55,11 +55,11 @@ class RewardMap:
         return self.highest - self.lowest
 
     def to_unit(self, value: float) -> float:
-        """A value or a return of the world as a number from 0 to 1."""
+        """A value or a return of the environment as a number from 0 to 1."""
         return (value - self.lowest) / self.width
 
     def from_unit(self, value: float) -> float:
-        """The inverse: a probability as the world's return."""
+        """The inverse: a probability as the environment's return."""
         return value * self.width + self.lowest
 
     def reward(self, reward: float, *, discount: float) -> float:
@@ -67,7 +67,7 @@ class RewardMap:
 
         Args:
             discount: what the value of the next state is multiplied by: γ; 1 between the
-                tokens of an utterance, if they are not discounted; 0 where the world ended.
+                tokens of an utterance, if they are not discounted; 0 where the environment ended.
         """
         return (reward - (1.0 - discount) * self.lowest) / self.width
 
@@ -99,14 +99,14 @@ class StepMaps:
         return self.maps[min(step, len(self.maps) - 1)]
 
 
-WORLD_UNITS = StepMaps((RewardMap(0.0, 1.0),))
+ENVIRONMENT_UNITS = StepMaps((RewardMap(0.0, 1.0),))
 """The map that changes nothing."""
 
 
 def returns_to_go(earned: Earned, *, gamma: float) -> NDArray[np.float64]:
-    """Discounted sums of the rewards from every step on: [T], in the world's units.
+    """Discounted sums of the rewards from every step on: [T], in the environment's units.
 
-    Where the world has not ended, what is known of the rest (`bootstrap_value`) follows the
+    Where the environment has not ended, what is known of the rest (`bootstrap_value`) follows the
     last step; where nothing is known, nothing.
     """
     end = earned.terminated

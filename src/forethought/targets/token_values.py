@@ -15,7 +15,7 @@ def td_targets(*, rewards_N: Tensor, discounts_N: Tensor, next_values_N: Tensor)
         y = r + d V(s')
 
     ILQL (Snell et al. 2023) with V of its own head; Q-learning with V(s') = max_a Q(s', a). The
-    discount d is 0 exactly where the world terminated.
+    discount d is 0 exactly where the environment terminated.
 
     Args:
         rewards_N: in units of return, fp32.
@@ -50,14 +50,14 @@ def monte_carlo_targets(
 
     Args:
         rewards_N: of the episode's tokens in order, in units of return, fp32.
-        discounts_N: in [0, 1], fp32; the last one is 0 where the world terminated.
-        last_value: of the state behind the last token, where the world went on.
+        discounts_N: in [0, 1], fp32; the last one is 0 where the environment terminated.
+        last_value: of the state behind the last token, where the environment went on.
 
     Returns:
         [N].
 
     Raises:
-        ValueError: shapes differ, a wrong dtype, a discount outside [0, 1], or the world went
+        ValueError: shapes differ, a wrong dtype, a discount outside [0, 1], or the environment went
             on and nothing is known of it.
     """
     _require(rewards_N=rewards_N, discounts_N=discounts_N)

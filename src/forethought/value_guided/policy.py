@@ -60,7 +60,7 @@ def tilted(logprobs_BV: Tensor, worth_BV: Tensor, *, beta: float, top_p: float) 
         worth_BV: w, fp32; what is the same for all tokens of a row does not count.
         beta: 0 is π_φ.
         top_p: nucleus that is kept; what it leaves out comes far behind, in the same order, so
-            that an answer which is held to such tokens alone still takes the likelier ones.
+            that a response which is held to such tokens alone still takes the likelier ones.
 
     Returns:
         [B, V], fp32.
@@ -80,20 +80,20 @@ def weigh_by_likelihood(
     acting: ActingConfig,
     *,
     support: SupportConfig,
-    dummy: int | None = None,
+    residual: int | None = None,
 ) -> Tensor:
     """Logits of the acting policy.
 
         log π^(a|s) = log π_φ(a|s) + β w(a|s) + constant
         w = p_θ(a|s)                           "probability": Hong et al. 2024, Sec. 4.2
-        w = clip(p_θ(a|s) / π_φ(a|s), 0, 1)    "ratio", which is Q* with a dummy token
+        w = clip(p_θ(a|s) / π_φ(a|s), 0, 1)    "ratio", which is Q* with a residual token
 
     Outside π_φ's support w is 0. β = 0 is π_φ. What a nucleus leaves out comes far behind.
 
     Args:
         behavior_BV, likelihood_BV: logits of π_φ and p_θ, fp32.
         acting: β, what w is, and the nucleus.
-        dummy: the token that p_θ puts on what no token is worth; it is worth nothing.
+        residual: the token that p_θ puts on what no token is worth; it is worth nothing.
 
     Returns:
         [B, V], fp32.
@@ -104,7 +104,7 @@ def weigh_by_likelihood(
         logprobs_NV=logprobs_BV,
         top_p=support.top_p,
         min_probability=support.min_probability,
-        dummy=dummy,
+        residual=residual,
     )
     if acting.policy_extraction == "probability":
         worth_BV = likelihood_logprobs_BV.exp().masked_fill(~support_BV, 0.0)
@@ -237,7 +237,7 @@ class Settings:
 
     acting: ActingConfig
     support: SupportConfig
-    dummy: int | None = None
+    residual: int | None = None
     """The token that no data hold, where one was used (`residual_mass: token`)."""
 
     def save(self, folder: Path) -> None:
@@ -256,7 +256,8 @@ class Settings:
             content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
             acting = ActingConfig(**content["acting"])
             support = SupportConfig(**content["support"])
-            return cls(acting, support, content.get("dummy"))  # Not in runs of before 2026-11.
+            # "dummy" in runs of before 2026-11-24; neither in those of before 2026-11.
+            return cls(acting, support, content.get("residual", content.get("dummy")))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise PolicyError(f"{path}: got no settings of a Q-SFT policy ({error})") from error
 
@@ -271,7 +272,7 @@ def reweighted(
         likelihood: p_θ.
         slots: how many completions are generated at a time.
     """
-    weigh = partial(weigh_by_likelihood, support=settings.support, dummy=settings.dummy)
+    weigh = partial(weigh_by_likelihood, support=settings.support, residual=settings.residual)
     return WeightedPolicy(behavior, likelihood.module, settings.acting, weigh=weigh, slots=slots)
 
 

@@ -16,7 +16,7 @@ ALL = [True, True, True, True]
 PLACEHOLDER = -1e9
 
 
-def loss_of(logits_NV: Tensor, target: float, choices: list[bool], dummy: int | None) -> Tensor:
+def loss_of(logits_NV: Tensor, target: float, choices: list[bool], residual: int | None) -> Tensor:
     logprobs_NV = torch.log_softmax(logits_NV, -1)
     count = len(logits_NV)
     result = likelihood_loss(
@@ -24,29 +24,29 @@ def loss_of(logits_NV: Tensor, target: float, choices: list[bool], dummy: int | 
         actions_N=torch.zeros(count, dtype=torch.int64),
         targets_N=torch.full((count,), target),
         choices_NV=torch.tensor([choices] * count),
-        dummy=dummy,
+        residual=residual,
     )
     assert result.residual_mass.item() == pytest.approx(1 - target)
     return result.loss
 
 
 @pytest.mark.parametrize(
-    ("target", "choices", "dummy", "weights"),
+    ("target", "choices", "residual", "weights"),
     [
         pytest.param(0.7, ALL, None, [0.7, 0.1, 0.1, 0.1], id="spread over the vocabulary"),
         pytest.param(0.7, [True, True, False, False], None, [0.7, 0.3, 0, 0], id="spread, legal"),
-        pytest.param(0.7, ALL, 3, [0.7, 0, 0, 0.3], id="dummy"),
+        pytest.param(0.7, ALL, 3, [0.7, 0, 0, 0.3], id="residual"),
         pytest.param(1.0, ALL, None, [1, 0, 0, 0], id="worth 1: cross-entropy"),
-        pytest.param(1.0, ALL, 3, [1, 0, 0, 0], id="worth 1, dummy: cross-entropy"),
+        pytest.param(1.0, ALL, 3, [1, 0, 0, 0], id="worth 1, residual: cross-entropy"),
         pytest.param(0.0, ALL, None, [0, 1 / 3, 1 / 3, 1 / 3], id="worth 0: away from it"),
-        pytest.param(0.0, ALL, 3, [0, 0, 0, 1], id="worth 0: to the dummy"),
+        pytest.param(0.0, ALL, 3, [0, 0, 0, 1], id="worth 0: to the residual token"),
     ],
 )
 def test_region(
-    target: float, choices: list[bool], dummy: int | None, weights: list[float]
+    target: float, choices: list[bool], residual: int | None, weights: list[float]
 ) -> None:
     logits_NV = torch.tensor([PROBABILITIES]).log().requires_grad_()
-    loss = loss_of(logits_NV, target, choices, dummy)
+    loss = loss_of(logits_NV, target, choices, residual)
     loss.backward()
     by_hand = -sum(w * log(p) for w, p in zip(weights, PROBABILITIES, strict=True))
     assert loss.item() == pytest.approx(by_hand, rel=1e-5)
@@ -80,8 +80,8 @@ def test_the_mean_over_actions() -> None:
     assert both.item() == pytest.approx(sum(each) / 2)
 
 
-@pytest.mark.parametrize("dummy", [None, 3])
-def test_least_where_probability_is_value_times_behavior(dummy: int | None) -> None:
+@pytest.mark.parametrize("residual", [None, 3])
+def test_least_where_probability_is_value_times_behavior(residual: int | None) -> None:
     """Behavior takes actions 0 and 1 as 3 to 1, worth 0.8 and 0.4: 0.6 and 0.1 remain on them,
     and 0.2 · 0.75 + 0.6 · 0.25 = 0.3 is left over; each other action gets its share."""
     logits_V = torch.zeros(4, requires_grad=True)
@@ -94,14 +94,14 @@ def test_least_where_probability_is_value_times_behavior(dummy: int | None) -> N
             actions_N=torch.tensor([0, 0, 0, 1]),
             targets_N=torch.tensor([0.8, 0.8, 0.8, 0.4]),
             choices_NV=torch.ones(4, 4, dtype=torch.bool),
-            dummy=dummy,
+            residual=residual,
         ).loss
         loss.backward()
         return loss
 
     optimizer.step(closure)
     spread = [0.6 + 0.15 / 3, 0.1 + 0.15 / 3, 0.1, 0.1]
-    expected = spread if dummy is None else [0.6, 0.1, 0.0, 0.3]
+    expected = spread if residual is None else [0.6, 0.1, 0.0, 0.3]
     assert torch.softmax(logits_V, -1).tolist() == pytest.approx(expected, abs=2e-3)
 
 
@@ -118,7 +118,7 @@ ONE = torch.tensor([PROBABILITIES]).log()
         pytest.param(
             {"choices_NV": torch.tensor([[False, True, True, True]])}, "none of", id="not a choice"
         ),
-        pytest.param({"dummy": 0}, "0 is the dummy action", id="the dummy itself"),
+        pytest.param({"residual": 0}, "0 is the residual token", id="the residual itself"),
         pytest.param(
             {"actions_N": torch.zeros(2, dtype=torch.int64), "targets_N": torch.zeros(2)},
             "one action per state",
@@ -137,7 +137,7 @@ def test_refused(changes: dict[str, object], message: str) -> None:
         "actions_N": torch.zeros(1, dtype=torch.int64),
         "targets_N": torch.tensor([0.5]),
         "choices_NV": torch.ones(1, 4, dtype=torch.bool),
-        "dummy": None,
+        "residual": None,
     }
     with pytest.raises(ValueError, match=message):
         likelihood_loss(**{**arguments, **changes})  # type: ignore[arg-type]

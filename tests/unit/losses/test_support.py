@@ -39,7 +39,7 @@ def test_support(top_p: float, min_probability: float, kept: list[int]) -> None:
 )
 def test_a_dummy_is_no_action(top_p: float, min_probability: float, kept: list[int]) -> None:
     support = support_mask(
-        logprobs_NV=BEHAVIOR, top_p=top_p, min_probability=min_probability, dummy=0
+        logprobs_NV=BEHAVIOR, top_p=top_p, min_probability=min_probability, residual=0
     )
     assert support.int().tolist() == [kept]
 

@@ -34,7 +34,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_images_of_another_size_are_refused(data: Path, tmp_path: Path) -> None:
-    message = r"has pictures of 48 × 48, but the agent will see 64 × 64 — train with .*-size 48, or"
+    message = r"has images of 48 × 48, but the agent will see 64 × 64 — train with .*-size 48, or"
     for kind in (SFTConfig, QSFTConfig):
         config = kind(data=str(data), environment=NUMBER_LINE)
         with pytest.raises(ConfigError, match=message):

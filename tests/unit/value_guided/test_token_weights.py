@@ -59,7 +59,7 @@ def test_what_acts(acting: ActingConfig, support: SupportConfig, weights: list[f
 
 def test_a_dummy_is_worth_nothing() -> None:
     acting = ActingConfig(beta=2.0)
-    found = acts(BEHAVIOR_P, LIKELIHOOD_P, acting, SupportConfig(), dummy=2)
+    found = acts(BEHAVIOR_P, LIKELIHOOD_P, acting, SupportConfig(), residual=2)
     assert found == pytest.approx(normalized([0.5 * exp(0.4), 0.4 * exp(1.8), 0.1]))
 
 
@@ -73,13 +73,13 @@ def acts(
     likelihood: list[float],
     acting: ActingConfig,
     support: SupportConfig,
-    dummy: int | None = None,
+    residual: int | None = None,
 ) -> list[float]:
     """Probabilities of three tokens; a fourth has what the likelihood leaves over."""
     behavior_1V = torch.tensor([[*behavior, 0.0]]).log()
     likelihood_1V = torch.tensor([[*likelihood, 1 - sum(likelihood)]]).log()
     logits_1V = weigh_by_likelihood(
-        behavior_1V, likelihood_1V, acting, support=support, dummy=dummy
+        behavior_1V, likelihood_1V, acting, support=support, residual=residual
     )
     return torch.softmax(logits_1V, -1)[0, :3].tolist()
 

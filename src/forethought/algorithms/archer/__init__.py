@@ -3,11 +3,11 @@
 from forethought.algorithms.registry import Algorithm
 
 DESCRIPTION = """\
-Offline ArCHer: learn what whole answers are worth, and imitate the better ones.
+Offline ArCHer: learn what whole responses are worth, and imitate the better ones.
 
 The other baseline of Q-SFT on the same data. First one model imitates the data (unless
 --bc-epochs is 0: then --model does already), then a copy of it learns values of
-answers, then the first one imitates again, each answer weighted by its advantage.
+responses, then the first one imitates again, each response weighted by its advantage.
 
 Examples:
   forethought train archer --data data/wordle --environment.id Wordle \\

@@ -1,4 +1,4 @@
-"""Settings of offline learning with a critic of whole answers: `forethought train archer`."""
+"""Settings of offline learning with a critic of whole responses: `forethought train archer`."""
 
 import math
 from dataclasses import dataclass, field
@@ -26,14 +26,14 @@ from forethought.configs.parts import (
 
 @dataclass(frozen=True)
 class ArcherConfig:
-    """Offline ArCHer (Zhou et al. 2024): implicit Q-learning of whole answers, and a policy that
-    imitates the data's answers weighted by their advantages.
+    """Offline ArCHer (Zhou et al. 2024): implicit Q-learning of whole responses, and a policy that
+    imitates the data's responses weighted by their advantages.
 
     "Code" is the published code of the paper's offline experiments, on 20 Questions.
     """
 
     model: PathField = path_field("tiny")
-    """Where the policy starts: "tiny" (made from nothing), a run folder, a folder of
+    """Where the policy starts: "tiny" (randomly initialized), a run folder, a folder of
     `save_pretrained`, or a hub id. The critic starts from it as the first phase leaves it."""
 
     data: PathField = path_field("data/trajectories")
@@ -46,14 +46,14 @@ class ArcherConfig:
     """Of initial weights, heads and shuffling."""
 
     bc_epochs: float = 1.0
-    """Passes over the data in the first phase, imitation; may be a fraction. 0: the model
+    """Passes over the data in the first phase, behavior cloning; may be a fraction. 0: the model
     imitates these data already, as a run of `train sft` on them does."""
 
     critic_epochs: float = 1.0
-    """Passes over the data in the second phase: what answers are worth."""
+    """Passes over the data in the second phase: what responses are worth."""
 
     actor_epochs: float = 1.0
-    """Passes over the data in the third phase: imitation by advantage."""
+    """Passes over the data in the third phase: behavior cloning by advantage."""
 
     batch_size: int = 32
     """Episodes per optimizer step, over all processes."""
@@ -62,11 +62,11 @@ class ArcherConfig:
     """Discount per environment step. Code: 0.99."""
 
     expectile: float = 0.9
-    """τ of V: 0.5 is the mean of what the data's answers are worth, towards 1 the best of them.
+    """τ of V: 0.5 is the mean of what the data's responses are worth, towards 1 the best of them.
     Code: 0.9."""
 
     beta: float = 1.0
-    """β of the weights exp(β A), per unit of return: 0 imitates all answers alike, more trusts
+    """β of the weights exp(β A), per unit of return: 0 imitates all responses alike, more trusts
     the critic more. Code: 1, with returns from -20 to 0."""
 
     weight_cap: float = 20.0

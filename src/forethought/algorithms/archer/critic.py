@@ -1,10 +1,10 @@
-"""The critic of whole answers: the utterance-level MDP, the values in it, and their updates.
+"""The critic of whole responses: the utterance-level MDP, the values in it, and their updates.
 
-A state is everything before an answer, an action is the whole answer, and the next state is the
-one before the answer to come. Among an episode's tokens (`episodes.py`) the state is that of the
-answer's first token; the answer is complete with its last one.
+A state is everything before a response, an action is the whole response, and the next state is the
+one before the response to come. Among an episode's tokens (`episodes.py`) the state is that of the
+response's first token; the response is complete with its last one.
 
-    action    a a a   b b        tokens of two answers
+    action    a a a   b b        tokens of two responses
     first     *       *          their states: what V is asked about
     last          *     *        what Q is asked about: that token, where all before it are said
 """
@@ -27,7 +27,7 @@ from forethought.offline.episodes import (
     transitions,
 )
 from forethought.offline.rows import RowBatch
-from forethought.targets.reward_map import WORLD_UNITS
+from forethought.targets.reward_map import ENVIRONMENT_UNITS
 from forethought.targets.token_values import td_targets
 from forethought.training.optim import Updater
 from forethought.training.run import Run
@@ -36,23 +36,23 @@ from forethought.value_guided.models import PolicyWithValues
 
 
 class AnswerBatch(NamedTuple):
-    """The U answers among the N action tokens of one micro-batch."""
+    """The U responses among the N action tokens of one micro-batch."""
 
     rows: RowBatch
     is_first_N: Tensor
     is_last_N: Tensor
     is_known_U: Tensor
-    """Bool: False where the episode was cut behind the answer and nobody knows what followed."""
+    """Bool: False where the episode was cut behind the response and nobody knows what followed."""
 
     def of_tokens(self) -> Tensor:
-        """Which answer each token belongs to: int64 [N]."""
+        """Which response each token belongs to: int64 [N]."""
         return self.is_first_N.long().cumsum(0) - 1
 
 
 def mark_answers(
     episodes: Sequence[Episode], batches: Sequence[RowBatch], device: torch.device
 ) -> list[AnswerBatch]:
-    """Where answers begin and end. A row holds whole answers, so the k-th beginning of a
+    """Where responses begin and end. A row holds whole responses, so the k-th beginning of a
     micro-batch and its k-th end are of the same one."""
     firsts: list[Tensor] = []
     lasts: list[Tensor] = []
@@ -74,27 +74,27 @@ def mark_answers(
 
 
 def answer_targets(episode: Episode, values_N: Tensor, *, gamma: float) -> Tensor:
-    """What Q of each answer is to be, at the answer's last token; 0 elsewhere.
+    """What Q of each response is to be, at the response's last token; 0 elsewhere.
 
         y = r + γ V(s')
 
-    s' is the state before the next answer. Behind the last one there is none where the world
-    ended; else it is worth what the recorder's critic said, and where there was none the answer
-    has no target (`AnswerBatch.is_known_U`).
+    s' is the state before the next response. After the last one there is none where the
+    environment ended; otherwise its value is what the recorder's critic said, and where there was
+    none the response has no target (`AnswerBatch.is_known_U`).
 
     Args:
         values_N: V in the state of each token; only those of first tokens are asked for.
-        gamma: per environment step; inside an answer nothing is discounted.
+        gamma: per environment step; inside a response nothing is discounted.
 
     Returns:
-        [N], in the world's units.
+        [N], in the environment's units.
     """
-    moves = transitions(episode, WORLD_UNITS, gamma=gamma, utterance_gamma=1.0)
+    moves = transitions(episode, ENVIRONMENT_UNITS, gamma=gamma, utterance_gamma=1.0)
     is_end_N = ~moves.is_inside_N & moves.is_known_N
     targets = td_targets(
         rewards_N=moves.rewards_N[is_end_N],
         discounts_N=moves.discounts_N[is_end_N],
-        next_values_N=next_values(episode, values_N, WORLD_UNITS)[is_end_N],
+        next_values_N=next_values(episode, values_N, ENVIRONMENT_UNITS)[is_end_N],
     )
     return torch.zeros_like(values_N).masked_scatter(is_end_N, targets)
 
@@ -119,9 +119,9 @@ class AnswerStates(NamedTuple):
     """Last hidden states of the critic's layers, fp32: [U, H] each."""
 
     before_UH: Tensor
-    """In which nothing of the answer is said: V's."""
+    """In which nothing of the response is said: V's."""
     within_UH: Tensor
-    """In which all but its last token is said: that token's Q is Q of the whole answer."""
+    """In which all but its last token is said: that token's Q is Q of the whole response."""
 
 
 def answer_states(answers: AnswerBatch, context: ArcherContext) -> AnswerStates:
@@ -135,17 +135,17 @@ def answer_states(answers: AnswerBatch, context: ArcherContext) -> AnswerStates:
 
 
 class AnswerValues(NamedTuple):
-    """Values of U answers by the critic, in units of return, without gradient."""
+    """Values of U responses by the critic, in units of return, without gradient."""
 
     slow_U: Tensor
-    """min(Q̄1, Q̄2) of the answer."""
+    """min(Q̄1, Q̄2) of the response."""
     values_U: Tensor
     """V of its state."""
 
 
 @torch.no_grad()
 def target_values(answers: AnswerBatch, context: ArcherContext) -> AnswerValues:
-    """Values of answers by the target network, and of their states."""
+    """Values of responses by the target network, and of their states."""
     assert context.models.values is not None
     heads, (before_UH, within_UH) = (
         context.models.values.value_head,
@@ -156,7 +156,7 @@ def target_values(answers: AnswerBatch, context: ArcherContext) -> AnswerValues:
 
 
 def of_last_tokens(q_UV: Tensor, answers: AnswerBatch) -> Tensor:
-    """Q of each answer's last token."""
+    """Q of each response's last token."""
     tokens_U = answers.rows.actions()[answers.is_last_N]
     return q_UV.gather(1, tokens_U[:, None]).squeeze(1)
 
@@ -168,7 +168,7 @@ SUMS = ("target", "answers", "start_value", "return", "episodes")
 
 
 class TargetBatch(NamedTuple):
-    """Answers of one micro-batch, and the targets of their Q and their states' V; [U] each."""
+    """Responses of one micro-batch, and the targets of their Q and their states' V; [U] each."""
 
     answers: AnswerBatch
     targets_U: Tensor
@@ -207,7 +207,7 @@ def learn_critic(
 def compute_targets(
     episodes: Sequence[Episode], answers: Sequence[AnswerBatch], context: ArcherContext
 ) -> tuple[list[TargetBatch], Tensor]:
-    """Targets of all answers, and sums of what is shown of them (`SUMS`)."""
+    """Targets of all responses, and sums of what is shown of them (`SUMS`)."""
     values_of = [target_values(one, context) for one in answers]
     batches = [one.rows for one in answers]
     spread = [
@@ -236,7 +236,7 @@ def critic_loss(batch: TargetBatch, known: int, context: ArcherContext, totals: 
     """This micro-batch's share of L = L_Q + L_V.
 
     Args:
-        known: answers with a target in the global batch.
+        known: responses with a target in the global batch.
         totals: `LOSSES`, to which the shares are added.
     """
     answers, targets_U, slow_U = batch

@@ -1,8 +1,8 @@
-"""Offline ArCHer: a critic of whole answers, and a policy that prefers the better ones (Zhou et
+"""Offline ArCHer: a critic of whole responses, and a policy that prefers the better ones (Zhou et
 al. 2024).
 
-First the policy clones the data's behavior. Then a copy of it learns the values of whole answers,
-by implicit Q-learning in the MDP of `critic.py`. Then the policy clones once more, each answer
+First the policy clones the data's behavior. Then a copy of it learns the values of whole responses,
+by implicit Q-learning in the MDP of `critic.py`. Then the policy clones once more, each response
 weighted by its advantage. What acts is that policy.
 """
 
@@ -46,14 +46,14 @@ CRITIC = "critic"
 """Folder of the critic inside the policy's own."""
 
 Phase = Literal["behavior", "critic", "actor"]
-"""What is trained: the policy, by behavior cloning; the values of answers; the policy, by them."""
+"""What is trained: the policy by behavior cloning, the values of responses, the policy by these."""
 
 
 def train_archer(config: ArcherConfig, *, existing: Existing = "refuse") -> Path:
     """Trains, and returns the run folder.
 
     Raises:
-        ForethoughtError: whatever a person can mend: settings, model, data, disk.
+        ForethoughtError: whatever a person can fix: settings, model, data, disk.
     """
     with open_run(config, existing) as run:
         policy = start(config, run, slots=1, critic=False).policy
@@ -113,14 +113,14 @@ def update(
 
 
 class WeightedAnswers(NamedTuple):
-    """Answers of one micro-batch, and how much each counts."""
+    """Responses of one micro-batch, and how much each counts."""
 
     answers: AnswerBatch
     weights_U: Tensor
 
 
 def learn_actor(batch: Sequence[Episode], updater: Updater, context: ArcherContext) -> list[Metric]:
-    """One optimizer step of the policy: weighted cloning of the answers whose outcome is known."""
+    """One optimizer step of the policy: weighted cloning of responses with a known outcome."""
     models, _, run = context
     weighted, sums = compute_weights(
         answer_batches(batch[run.process :: run.processes], context), context
@@ -145,7 +145,7 @@ def learn_actor(batch: Sequence[Episode], updater: Updater, context: ArcherConte
 def compute_weights(
     answers: Sequence[AnswerBatch], context: ArcherContext
 ) -> tuple[list[WeightedAnswers], Tensor]:
-    """Weights of all answers, by A = min(Q̄1, Q̄2)(s, u) - V(s); and sums of what is shown of
+    """Weights of all responses, by A = min(Q̄1, Q̄2)(s, u) - V(s); and sums of what is shown of
     them (`summarize`)."""
     weighted: list[WeightedAnswers] = []
     sums = torch.zeros(6)
@@ -168,7 +168,7 @@ def actor_loss(
     """This micro-batch's share of the weighted cross-entropy.
 
     Args:
-        tokens: of answers whose outcome is known, in the global batch.
+        tokens: of responses whose outcome is known, in the global batch.
         total: a scalar to which the share is added.
     """
     answers, weights_U = weighted
@@ -188,7 +188,7 @@ def actor_loss(
 
 
 def summarize(sums: Tensor) -> list[Metric]:
-    """Of the sums over known answers of 1, A, A², capped or not, w and w²."""
+    """Of the sums over known responses of 1, A, A², capped or not, w and w²."""
     count, advantage, square, capped, weight, weight_square = sums.tolist()
     mean, spread = advantage / max(1.0, count), square / max(1.0, count)
     return [

@@ -5,8 +5,8 @@ from forethought.algorithms.registry import Algorithm
 DESCRIPTION = """\
 Preference optimization of thoughts and actions, step by step (InteractiveCOT).
 
-Of two answers in one state, the one after which the episode went better is preferred.
-Starts from a model that can answer already, which is the reference, too.
+Of two responses in one state, the one after which the episode went better is preferred.
+Starts from a model that can respond already, which is the reference, too.
 
 Examples:
   forethought train dpo --model runs/sft --environment.id EZPoints --output runs/dpo

@@ -51,13 +51,13 @@ class DPOConfig:
 
     model: PathField = path_field("runs/sft")
     """Where to start: a run folder (its newest checkpoint), a folder of `save_pretrained`,
-    a hub id, or "tiny" (made from nothing). It is the reference, too."""
+    a hub id, or "tiny" (randomly initialized). It is the reference, too."""
 
     output: PathField = path_field("runs/dpo")
     """The run folder."""
 
     seed: int = 0
-    """Of episodes, answers, choice of states and shuffling."""
+    """Of episodes, responses, choice of states and shuffling."""
 
     data: OptionalPathField = optional_path_field()
     """A file or folder of trajectories to take the pairs from, instead of playing; `pairing` is
@@ -70,7 +70,7 @@ class DPOConfig:
 
     loss_type: LossType = "apw"
     """What is made of a pair: "sigmoid" (InteractiveCOT, Eq. 1), "constant_action" (Eq. 4), "apw"
-    (Eq. 6, action probability weighting), or, on whole answers, "ipo", "robust", "rpo", "hinge",
+    (Eq. 6, action probability weighting), or, on whole responses, "ipo", "robust", "rpo", "hinge",
     "kto" (no comparison), "simpo" (no reference), "refuel" (regression onto returns; pairs of one
     state), "xpo" (a bonus for exploration)."""
 
@@ -113,8 +113,8 @@ class DPOConfig:
     """xpo: α, weight of the log-likelihood of what the reference would say, per nat; 0 is DPO."""
 
     pair_reward: Literal["progress_delta", "progress", "reward"] = "progress_delta"
-    """What a way to go on is judged by, discounted: 50 · progress gained less invalid actions
-    (Eq. 10), 50 · progress reached (Eq. 10 as printed), or the world's own reward. Where a world
+    """What a response is scored by, discounted: 50 · progress gained less invalid actions (Eq. 10),
+    50 · progress reached (Eq. 10 as printed), or the environment's own reward. Where an environment
     measures no progress, the whole goal is met at the end of a success."""
 
     gamma: float = 0.9
@@ -144,11 +144,11 @@ class DPOConfig:
     """trajectory, matched: episodes that start from the same seed, in as many slots."""
 
     branches: int = 4
-    """branch: answers in one state, the one that was given there included. mcts: episodes that
+    """branch: responses in one state, the one that was given there included. mcts: episodes that
     are played from a state before its actions are gone into."""
 
     horizon: int | None = None
-    """branch: steps over which an answer is judged, its own included; null: to the end of the
+    """branch: steps over which a response is scored, its own included; null: to the end of the
     episode. A short one leaves more environment steps for other states."""
 
     simulations: int = 8

@@ -76,7 +76,7 @@ class _Root(NamedTuple):
 def make_collectors(
     config: DPOConfig,
     policy: Policy,
-    world: Task,
+    task: Task,
     runner: Runner,
     run: Run,
     on_step: Callable[[int], object],
@@ -85,10 +85,10 @@ def make_collectors(
     rollout = config.rollout
     make = partial(
         Collector,
-        environment_id=world.id,
+        environment_id=task.id,
         runner=runner,
         policy=policy,
-        prompter=world.prompter,
+        prompter=task.prompter,
         sampling=rollout.sampling,
         on_invalid=rollout.on_invalid,
         split=Split.TRAINING,
@@ -147,7 +147,7 @@ def _pairs(candidates: Sequence[Candidate], config: DPOConfig) -> list[Pair]:
 
 
 def places(gathered: Gathered) -> list[PairPlace]:
-    """Where the pairs' answers stand among the trajectories."""
+    """Where the pairs' responses stand among the trajectories."""
     where = {
         id(step): (number, index)
         for number, trajectory in enumerate(gathered.collected.trajectories)
@@ -221,7 +221,7 @@ def _branch(
     numbers: Iterator[int],
     candidates: list[Candidate],
 ) -> list[Trajectory]:
-    """Responses again in these states, and plays each answer as far as answers are judged."""
+    """Responses again in these states, and plays each response as far as responses are judged."""
     starts = [
         Start(next(numbers), root.trajectory.seed, root.actions)
         for root in roots
@@ -291,6 +291,6 @@ def _scores_from(trajectory: Trajectory, progress: float, config: DPOConfig) -> 
 
 def _numbers(run: Run, iteration: int) -> Iterator[int]:
     """Of episodes from the middle: unlike those of any other iteration or process, so that
-    their answers are drawn apart."""
+    their responses are drawn apart."""
     first = _BRANCHES + (iteration << 28) + (run.process << 20)
     yield from range(first, first + (1 << 20))

@@ -1,6 +1,6 @@
 """Step-wise preference optimization of thoughts and actions (InteractiveCOT).
 
-One iteration: act, pair, improve. Equation numbers are the paper's. Two answers to one prompt
+One iteration: act, pair, improve. Equation numbers are the paper's. Two responses to one prompt
 are compared by how the episode went on from there; the reference is the model that the run
 started from.
 """
@@ -62,12 +62,12 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
     """Trains, and returns the run folder.
 
     Raises:
-        ForethoughtError: whatever a person can mend; `OffPolicyError` if sampled and
+        ForethoughtError: whatever a person can fix; `OffPolicyError` if sampled and
             recomputed log-probs differ.
     """
     with open_run(config, existing) as run:
         slots = run.share_of(config.rollout.num_envs, "rollout.num_envs")
-        world, policy = start(config, run, slots=slots, critic=False)
+        task, policy = start(config, run, slots=slots, critic=False)
         folder = run.checkpoint
         reference = load_reference(policy, folder) if folder else start_reference(policy)
         anchor = open_anchor(policy, reference, config, run)
@@ -80,10 +80,10 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
         bar = run.bar("dpo", config.total_steps if stored is None else config.iterations)
         bar.update(played if stored is None else iteration)
         with (
-            world.runner(slots if stored is None else 1, config.environment.workers) as runner,
+            task.runner(slots if stored is None else 1, config.environment.workers) as runner,
             acting(policy, config.generation, run) as actor,
         ):
-            collectors = make_collectors(config, actor, world, runner, run, partial(advance, bar))
+            collectors = make_collectors(config, actor, task, runner, run, partial(advance, bar))
             while config.has_next_iteration(iteration, played) and not run.is_stopped:
                 watch = Stopwatch()
                 gathered = act(collectors, stored, context, iteration)
@@ -222,9 +222,9 @@ def plan_dpo(config: DPOConfig) -> list[str]:
     Raises:
         ForethoughtError: as training would.
     """
-    world, encoder, model = open_outline(config)
+    task, encoder, model = open_outline(config)
     data = config.data
-    steps = random_steps(world) if data is None else first_steps(read_shards(Path(data)))
+    steps = random_steps(task) if data is None else first_steps(read_shards(Path(data)))
     rollout = config.rollout
     lengths = lengths_of(steps, encoder)._replace(answer=float(rollout.sampling.max_new_tokens))
     memory = rollout_memory(config, model, lengths)

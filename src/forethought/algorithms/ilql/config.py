@@ -35,7 +35,7 @@ class ILQLConfig:
     """
 
     model: PathField = path_field("tiny")
-    """Where π_φ starts: "tiny" (made from nothing), a run folder, a folder of
+    """Where π_φ starts: "tiny" (randomly initialized), a run folder, a folder of
     `save_pretrained`, or a hub id. The values start from π_φ as the first phase leaves it."""
 
     data: PathField = path_field("data/trajectories")

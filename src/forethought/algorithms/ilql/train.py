@@ -26,7 +26,7 @@ from forethought.offline.episodes import (
 )
 from forethought.offline.rows import RowBatch
 from forethought.runs.checkpoints import MODEL_DIR
-from forethought.targets.reward_map import WORLD_UNITS
+from forethought.targets.reward_map import ENVIRONMENT_UNITS
 from forethought.targets.token_values import monte_carlo_targets, td_targets
 from forethought.training.behavior_cloning import clone_episodes
 from forethought.training.optim import Updater
@@ -59,7 +59,7 @@ def train_ilql(config: ILQLConfig, *, existing: Existing = "refuse") -> Path:
     """Trains, and returns the run folder.
 
     Raises:
-        ForethoughtError: whatever a person can mend: settings, model, data, disk.
+        ForethoughtError: whatever a person can fix: settings, model, data, disk.
     """
     with open_run(config, existing) as run:
         policy = start(config, run, slots=1, critic=False).policy
@@ -220,7 +220,7 @@ def compute_targets(
     sums = torch.zeros(len(SUMS))
     for episode, values_N in zip(episodes, values, strict=True):
         moves = transitions(
-            episode, WORLD_UNITS, gamma=config.gamma, utterance_gamma=utterance_gamma
+            episode, ENVIRONMENT_UNITS, gamma=config.gamma, utterance_gamma=utterance_gamma
         )
         is_known_N = moves.is_known_N
         if not known_actions(episode, config):
@@ -236,7 +236,7 @@ def compute_targets(
             found_N = td_targets(
                 rewards_N=moves.rewards_N[is_known_N],
                 discounts_N=moves.discounts_N[is_known_N],
-                next_values_N=next_values(episode, values_N, WORLD_UNITS)[is_known_N],
+                next_values_N=next_values(episode, values_N, ENVIRONMENT_UNITS)[is_known_N],
             )
             targets_N = torch.zeros_like(values_N).masked_scatter(is_known_N, found_N)
         targets.append(targets_N)
@@ -273,12 +273,12 @@ def target_values(rows: RowBatch, context: ILQLContext) -> tuple[Tensor, Tensor]
 
 
 def summarize(sums: Tensor, config: ILQLConfig) -> list[Metric]:
-    """Means over known actions, and over episodes; all in the world's units."""
+    """Means over known actions, and over episodes; all in the environment's units."""
     target, actions, start, total, episodes = sums.tolist()
-    measures = [Metric("target_mean", target / max(1.0, actions))]
+    metrics = [Metric("target_mean", target / max(1.0, actions))]
     if config.targets != "monte_carlo":
-        measures.append(Metric("start_value", start / episodes))
-    return [*measures, Metric("data_return", total / episodes)]
+        metrics.append(Metric("start_value", start / episodes))
+    return [*metrics, Metric("data_return", total / episodes)]
 
 
 def plan_ilql(config: ILQLConfig) -> list[str]:

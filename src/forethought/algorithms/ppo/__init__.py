@@ -5,7 +5,7 @@ from forethought.algorithms.registry import Algorithm, Preset
 DESCRIPTION = """\
 Reinforcement learning of thoughts and actions, from rewards (λ-PPO).
 
-Starts from a model that can answer already, as a rule the run folder of `train sft`.
+Starts from a model that can respond already, as a rule the run folder of `train sft`.
 
 Examples:
   forethought train ppo --model runs/sft --environment.id NumberLine --output runs/ppo

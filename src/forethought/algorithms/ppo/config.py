@@ -31,27 +31,27 @@ class PPOConfig:
 
     model: PathField = path_field("runs/sft")
     """Where to start: a run folder (its newest checkpoint), a folder of `save_pretrained`,
-    a hub id, or "tiny" (made from nothing)."""
+    a hub id, or "tiny" (randomly initialized)."""
 
     output: PathField = path_field("runs/ppo")
     """The run folder."""
 
     seed: int = 0
-    """Of episodes, answers, shuffling and the critic's initial weights."""
+    """Of episodes, responses, shuffling and the critic's initial weights."""
 
     total_steps: int = 15360
     """Environment steps in all. RL4VLM: 15,000 (cards), 5,000 (ALFWorld)."""
 
     thought_weight: float = 0.5
-    """λ of RL4VLM's Eq. 4.3: log π(answer) = λ log π(thoughts) + log π(action | thoughts).
+    """λ of RL4VLM's Eq. 4.3: log π(response) = λ log π(thoughts) + log π(action | thoughts).
     0.5 on cards, 0.2 on ALFWorld; 0 trains the action alone, 1 is the plain sum."""
 
     ratio: Literal["step", "token"] = "step"
     """One probability ratio per environment step (RL4VLM), or one per token."""
 
     loss_aggregation: Literal["token_mean", "sequence_mean", "sequence_sum"] = "token_mean"
-    """Of ratios per token: their mean over the batch, in which long answers weigh more; the
-    mean over answers of each one's mean (GRPO); or of each one's sum (Dr. GRPO)."""
+    """Of ratios per token: their mean over the batch, in which long responses weigh more; the
+    mean over responses of each one's mean (GRPO); or of each one's sum (Dr. GRPO)."""
 
     gamma: float = 0.9
     """Discount per environment step."""
@@ -83,7 +83,7 @@ class PPOConfig:
 
     critic_gradient: Literal["model", "head"] = "model"
     """How far the critic's error is passed on: into the whole model (RL4VLM), or into the
-    value head alone, which cannot pull the model away from what it answers."""
+    value head alone, which cannot pull the model away from what it responses."""
 
     critic_warmup: int = 0
     """Iterations in which the critic alone learns: before it has seen returns, advantages blame

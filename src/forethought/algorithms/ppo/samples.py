@@ -118,7 +118,7 @@ def compute_advantages(collected: Collected, config: PPOConfig, run: Run) -> lis
     """Advantages by GAE (truncation bootstraps, termination does not), then normalized
     over the whole iteration and all processes; or without a critic."""
     if not config.has_critic:
-        return judge_by_episodes(collected, config, run)
+        return compute_episode_advantages(collected, config, run)
     samples: list[Sample] = []
     for trajectory in collected.trajectories:
         if trajectory.failure is not None:
@@ -141,7 +141,7 @@ def compute_advantages(collected: Collected, config: PPOConfig, run: Run) -> lis
     ]
 
 
-def judge_by_episodes(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:
+def compute_episode_advantages(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:
     """Advantages of whole episodes against each other, in the scale that each estimator has.
 
     A group is within one process; REINFORCE++ compares the episodes of all.
@@ -202,7 +202,7 @@ def reference_logprobs(
     config: PPOConfig,
     run: Run,
 ) -> list[list[float]]:
-    """Log-probs of every sample's answer under the reference, per token, nats, at the
+    """Log-probs of every sample's response under the reference, per token, nats, at the
     temperature of the rollout; in the order of the samples."""
     found: list[list[float]] = [[] for _ in samples]
     policy.module.eval()
@@ -232,12 +232,12 @@ def penalized(
     reference_logprobs: Sequence[Sequence[float]],
     coefficient: float,
 ) -> list[Trajectory]:
-    """Every step's reward, less what its answer's distance from the reference costs.
+    """Every step's reward, less what its response's distance from the reference costs.
 
         r' = r - c sum_t (log pi(y_t) - log pi_ref(y_t))
 
     Ouyang et al. 2022, InstructGPT, Eq. 2, per environment step. The sum is an unbiased
-    estimate of the divergence of the two distributions over answers, and may be negative.
+    estimate of the divergence of the two distributions over responses, and may be negative.
 
     Args:
         reference_logprobs: one list per step, in the order of trajectories and steps.

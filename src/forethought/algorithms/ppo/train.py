@@ -60,14 +60,14 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
     """Trains, and returns the run folder.
 
     Raises:
-        ForethoughtError: whatever a person can mend; `OffPolicyError` if sampled and
+        ForethoughtError: whatever a person can fix; `OffPolicyError` if sampled and
             recomputed log-probs differ, which would make every ratio wrong.
     """
     with open_run(config, existing) as run:
         slots = run.share_of(config.rollout.num_envs, "rollout.num_envs")
         expected = f"a divisor of the slots of one process ({slots})"
         require(slots % config.group_size == 0, "group_size", config.group_size, expected)
-        world, policy = start(config, run, slots=slots, critic=config.has_critic)
+        task, policy = start(config, run, slots=slots, critic=config.has_critic)
         updates = config.iterations * config.updates_per_iteration
         updater = run.make_updater(
             policy,
@@ -78,12 +78,12 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
         context = PPOContext(policy, updater, config, run, open_reference(policy, config, run))
         bar = run.bar("ppo", config.total_steps)
         with (
-            world.runner(
+            task.runner(
                 1 if config.generation.workers else slots, config.environment.workers
             ) as runner,
             acting(policy, config.generation, run) as actor,
         ):
-            collector = make_collector(context, world, runner, actor, partial(advance, bar))
+            collector = make_collector(context, task, runner, actor, partial(advance, bar))
             iteration = run.steps_done
             played = run.progress.environment_steps if run.progress else 0
             while config.has_next_iteration(played) and not run.is_stopped:
@@ -152,7 +152,7 @@ def open_reference(policy: HuggingFacePolicy, config: PPOConfig, run: Run) -> Re
 
 def make_collector(
     context: PPOContext,
-    world: Task,
+    task: Task,
     runner: Runner,
     actor: Policy,
     on_step: Callable[[int], object],
@@ -161,13 +161,13 @@ def make_collector(
     policy, _, config, run, _ = context
     rollout = config.rollout
     if config.generation.workers:
-        collector = WorkedCollector(world, runner, policy, config, run, partial(on_step, 1))
+        collector = WorkedCollector(task, runner, policy, config, run, partial(on_step, 1))
     else:
         collector = Collector(
-            environment_id=world.id,
+            environment_id=task.id,
             runner=runner,
             policy=actor,
-            prompter=world.prompter,
+            prompter=task.prompter,
             sampling=rollout.sampling,
             on_invalid=rollout.on_invalid,
             split=Split.TRAINING,
@@ -207,7 +207,7 @@ def collect(collector: Collector | WorkedCollector, config: PPOConfig, run: Run)
 
 
 def ask_reference(collected: Collected, context: PPOContext) -> list[list[float]] | None:
-    """The reference's log-probs of every step's answer, in the order of trajectories and steps;
+    """The reference's log-probs of every step's response, in the order of trajectories and steps;
     None where none is kept."""
     policy, updater, config, run, reference = context
     if reference is None:
@@ -220,7 +220,7 @@ def ask_reference(collected: Collected, context: PPOContext) -> list[list[float]
 def apply_kl_penalty(
     collected: Collected, ref_logprobs: list[list[float]] | None, config: PPOConfig
 ) -> Collected:
-    """With `kl_use: reward`, every step is charged for how far its answer is from the start."""
+    """With `kl_use: reward`, every step is charged for how far its response is from the start."""
     if ref_logprobs is None or config.kl_use != "reward":
         return collected
     charged = penalized(collected.trajectories, ref_logprobs, config.kl_coefficient)
@@ -233,14 +233,14 @@ def plan_ppo(config: PPOConfig) -> list[str]:
     Raises:
         ForethoughtError: as training would.
     """
-    world, encoder, model = open_outline(config)
+    task, encoder, model = open_outline(config)
     rollout, iterations = config.rollout, config.iterations
     rounds = (
         f"{iterations} iterations of {rollout.steps_per_iteration}"
         if config.has_critic
         else f"at most {iterations} iterations of {rollout.steps_per_iteration} or more"
     )
-    lengths = lengths_of(random_steps(world), encoder)
+    lengths = lengths_of(random_steps(task), encoder)
     lengths = lengths._replace(answer=float(rollout.sampling.max_new_tokens))
     steps = iterations * rollout.steps_per_iteration
     generated = steps * lengths.answer

@@ -75,7 +75,7 @@ def recompute_logprobs(
             those of the rollout. Engines elsewhere may round as they like: `weigh_mismatch`.
     """
     policy, updater, config, run, _ = context
-    rescored = list(samples)
+    recomputed = list(samples)
     largest = 0.0
     policy.module.eval()
     for rows in plan(samples, config.compute.micro_batch_tokens):
@@ -87,7 +87,7 @@ def recompute_logprobs(
         values_B = old.values_B if scores.values_B is None else scores.values_B
         for position, index in enumerate(chain.from_iterable(rows)):
             logprobs_T = scores.logprobs_BT[position][tokens.mask_BT[position]]
-            rescored[index] = samples[index]._replace(
+            recomputed[index] = samples[index]._replace(
                 old_logprobs=logprobs_T.tolist(), old_value=float(values_B[position])
             )
     largest = max(run.gather([largest]))
@@ -97,7 +97,7 @@ def recompute_logprobs(
             f"before the first update a ratio is off 1 by {largest:.2g} — expected at most "
             f"{RATIO_TOLERANCE:g}: the recomputed log-probs are not those that were sampled"
         )
-    return rescored, largest
+    return recomputed, largest
 
 
 def weigh_mismatch(

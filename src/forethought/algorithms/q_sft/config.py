@@ -34,7 +34,7 @@ class QSFTConfig:
     """
 
     model: PathField = path_field("tiny")
-    """Where π_φ starts: "tiny" (made from nothing), a run folder, a folder of
+    """Where π_φ starts: "tiny" (randomly initialized), a run folder, a folder of
     `save_pretrained`, or a hub id. p_θ starts from π_φ as the first phase leaves it."""
 
     data: PathField = path_field("data/trajectories")
@@ -78,7 +78,7 @@ class QSFTConfig:
     left, returns from the last ones on differ by little on the scale of the whole."""
 
     return_min: float | None = None
-    """Return, in the world's units, that becomes a probability of 0. Without it the data's
+    """Return, in the environment's units, that becomes a probability of 0. Without it the data's
     own reward_map.json, or else the lowest return-to-go in the data."""
 
     return_max: float | None = None
@@ -90,10 +90,10 @@ class QSFTConfig:
 
     action_set: Literal["vocabulary", "legal"] = "vocabulary"
     """What is open in a state: every token, or those that go on towards an action of the
-    world (worlds with a fixed list, and --prompt.format action_only)."""
+    environment (environments with a fixed list, and --prompt.format action_only)."""
 
     backup: Literal["token", "utterance"] = "token"
-    """How far a value goes back at a time: one token (the paper), or the whole answer, inside
+    """How far a value goes back at a time: one token (the paper), or the whole response, inside
     which each next state is known for sure. The same fixed point, reached sooner."""
 
     backup_beta: float | None = None

@@ -108,7 +108,7 @@ class QSFTModels:
 
 
 class CompletionTrie:
-    """Answers, token by token: what may come next after the tokens so far."""
+    """Responses, token by token: what may come next after the tokens so far."""
 
     def __init__(self, answers: Iterable[Sequence[int]]) -> None:
         """
@@ -124,19 +124,20 @@ class CompletionTrie:
                     self._next[so_far] = (*choices, token)
 
     def choices(self, answer: Sequence[int]) -> list[tuple[int, ...]]:
-        """For each token of an answer, what could have stood there.
+        """For each token of a response, what could have stood there.
 
         Raises:
-            ConfigError: it is none of the answers, or not the beginning of one.
+            ConfigError: it is none of the responses, or not the beginning of one.
         """
         found: list[tuple[int, ...]] = []
         for length, token in enumerate(answer):
             choices = self._next.get(tuple(answer[:length]), ())
             if token not in choices:
                 raise ConfigError(
-                    "action_set is 'legal', but the data hold an answer that names no action of "
-                    f"this world (token {length} of {len(answer)}) — expected answers in the form "
-                    "of --prompt.format action_only; use action_set vocabulary, or leave it out"
+                    "action_set is 'legal', but the data hold a response that names no action of "
+                    f"this environment (token {length} of {len(answer)}) — expected responses in "
+                    "the form of --prompt.format action_only; use action_set vocabulary, or leave "
+                    "it out"
                 )
             found.append(choices)
         return found
@@ -148,13 +149,13 @@ class OfflineData(NamedTuple):
     episodes: list[Episode]
     maps: StepMaps
     """What a return becomes, step by step."""
-    dummy: int | None
-    """A token that no episode's answer holds, or None where none is needed."""
+    residual: int | None
+    """A token that no episode's response holds, or None where none is needed."""
 
 
 def load_offline(
     config: QSFTConfig,
-    world: Task,
+    task: Task,
     policy: HuggingFacePolicy,
     *,
     on_episode: Callable[[], object] | None = None,
@@ -166,12 +167,12 @@ def load_offline(
 
     Raises:
         ConfigError: no step whose outcome is known, equal returns, a return outside the reward
-            map, or an answer that is no legal action where the action set is that.
+            map, or a response that is no legal action where the action set is that.
         StorageError: a shard is refused.
     """
     path = Path(config.data)
     maps = find_maps(config)
-    trie = _legal_answers(world, policy.encoder) if config.action_set == "legal" else None
+    trie = _legal_answers(task, policy.encoder) if config.action_set == "legal" else None
     episodes: list[Episode] = []
     for number, trajectory in enumerate(stored(path)):
         name = f"{path}, trajectory {number}"
@@ -187,8 +188,10 @@ def load_offline(
         if on_episode is not None:
             on_episode()
     require_known(episodes, lambda one: one.known_actions > 0, config.data)
-    dummy = find_dummy(episodes, policy.encoder) if config.residual_mass == "token" else None
-    return OfflineData(episodes, maps, dummy)
+    residual = (
+        find_residual_token(episodes, policy.encoder) if config.residual_mass == "token" else None
+    )
+    return OfflineData(episodes, maps, residual)
 
 
 def find_maps(config: QSFTConfig) -> StepMaps:
@@ -207,11 +210,11 @@ def find_maps(config: QSFTConfig) -> StepMaps:
     return StepMaps((declared or fit_reward_map(stored_earned(path), gamma=config.gamma),))
 
 
-def find_dummy(episodes: Sequence[Episode], encoder: Encoder) -> int:
-    """A token that is never said: the padding token, or the first that no answer holds.
+def find_residual_token(episodes: Sequence[Episode], encoder: Encoder) -> int:
+    """A token that is never said: the padding token, or the first that no response holds.
 
     Raises:
-        ConfigError: the answers hold every token there is.
+        ConfigError: the responses hold every token there is.
     """
     said = {token for episode in episodes for answer in episode.answers() for token in answer}
     said |= {*encoder.stop_ids, *encoder.placeholder_ids}
@@ -224,9 +227,9 @@ def find_dummy(episodes: Sequence[Episode], encoder: Encoder) -> int:
     )
 
 
-def _legal_answers(world: Task, encoder: Encoder) -> CompletionTrie:
-    actions = world.actions
-    expected = f"vocabulary for {world.id}, which has no fixed list of actions"
+def _legal_answers(task: Task, encoder: Encoder) -> CompletionTrie:
+    actions = task.actions
+    expected = f"vocabulary for {task.id}, which has no fixed list of actions"
     require(actions is not None, "action_set", "legal", expected)
     assert actions is not None
     texts = (write_response(ExpertAction(action, ()), "action_only") for action in actions)
@@ -246,16 +249,16 @@ class QSFTContext(NamedTuple):
 
 
 def start_context(config: QSFTConfig, run: Run) -> QSFTContext:
-    """Opens the world and the data, and makes the models: from the run's checkpoint where it
+    """Opens the environment and the data, and makes the models: from the run's checkpoint where it
     goes on.
 
     Raises:
-        ForethoughtError: a world, option, model, checkpoint or data set that is not there.
+        ForethoughtError: an environment, option, model, checkpoint or data set that is not there.
     """
-    world, behavior = start(config, run, slots=1, critic=False)
+    task, behavior = start(config, run, slots=1, critic=False)
     with run.bar("reading", None) as bar:
-        data = load_offline(config, world, behavior, on_episode=bar.update)
-    settings = Settings(config.acting, config.support, data.dummy)
+        data = load_offline(config, task, behavior, on_episode=bar.update)
+    settings = Settings(config.acting, config.support, data.residual)
     models = QSFTModels(behavior, settings, is_joint=config.phases == "joint")
     if run.checkpoint is not None and (run.checkpoint / MODEL_DIR / LIKELIHOOD).is_dir():
         folder = run.checkpoint / MODEL_DIR

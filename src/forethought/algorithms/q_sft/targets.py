@@ -199,7 +199,7 @@ def value_states(episodes: Sequence[Episode], rows: RowBatch, context: QSFTConte
             logprobs_NV=behavior_nV,
             top_p=support.top_p,
             min_probability=support.min_probability,
-            dummy=context.data.dummy,
+            residual=context.data.residual,
         )
         return local_values(
             likelihood_logprobs_NV=target.project(target_nH),
@@ -227,17 +227,17 @@ RIDGE = 1e-4
 """Beside the mean square of a hidden state's components."""
 
 LEAST = 0.05
-"""Of either share: data that all ended well leave something to the dummy."""
+"""Of either share: data that all ended well leave something to the residual token."""
 
 
 @torch.no_grad()
-def init_residual_token(context: QSFTContext, dummy: int) -> None:
-    """Makes p(a|s) = b π_φ(a|s) of every token and leaves 1 - b to the dummy.
+def init_residual_token(context: QSFTContext, residual: int) -> None:
+    """Makes p(a|s) = b π_φ(a|s) of every token and leaves 1 - b to the residual token.
 
         min over r of Σ_n (r·h_n - log Σ_a exp z_a(n) - log((1 - b) / b))²
 
-    r is the dummy's own row of the output projection, and nothing else is changed; h are the last
-    hidden states, z the logits; b is the mean mapped return-to-go of the data. Where the
+    r is the residual token's own row of the output projection, and nothing else is changed; h are
+    the last hidden states, z the logits; b is the mean mapped return-to-go of the data. Where the
     projection is not trained (LoRA) the row is π_φ's, too, and stays as it is; so it does where
     every episode was cut and no return is known.
     """
@@ -264,7 +264,7 @@ def init_residual_token(context: QSFTContext, dummy: int) -> None:
         if sum(map(len, wanted)) >= ACTIONS:
             break
     row_H = least_squares(torch.cat(hidden), torch.cat(wanted))
-    projection.weight[dummy] = row_H.to(projection.weight.dtype)
+    projection.weight[residual] = row_H.to(projection.weight.dtype)
 
 
 def least_squares(inputs_NH: Tensor, wanted_N: Tensor) -> Tensor:

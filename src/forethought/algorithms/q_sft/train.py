@@ -33,7 +33,7 @@ def train_q_sft(config: QSFTConfig, *, existing: Existing = "refuse") -> Path:
     """Trains, and returns the run folder.
 
     Raises:
-        ForethoughtError: whatever a person can mend: settings, model, data, disk.
+        ForethoughtError: whatever a person can fix: settings, model, data, disk.
     """
     with open_run(config, existing) as run:
         context = start_context(config, run)
@@ -56,11 +56,11 @@ def plan_stages(config: QSFTConfig, episodes: int) -> list[Stage[Phase]]:
 
 def begin(phase: Phase, context: QSFTContext) -> None:
     """Makes ready what a phase works with."""
-    models, dummy = context.models, context.data.dummy
+    models, residual = context.models, context.data.residual
     is_new = models.likelihood is None
     models.begin(phase)
-    if is_new and phase != "behavior" and dummy is not None:
-        init_residual_token(context, dummy)
+    if is_new and phase != "behavior" and residual is not None:
+        init_residual_token(context, residual)
         models.update_target_network(1.0)
 
 
@@ -74,11 +74,11 @@ def update(
     batches = lay_out(mine, policy.encoder, policy.device, config.compute.micro_batch_tokens)
     losses: list[Callable[[], Tensor]] = []
     totals: dict[str, Tensor] = {}
-    measures: list[Metric] = []
+    metrics: list[Metric] = []
     if phase != "behavior":
         valued = totals["likelihood_loss"] = torch.zeros(())
         compute = compute_monte_carlo_targets if phase == "returns" else compute_targets
-        found, measures = compute(mine, batches, context)
+        found, metrics = compute(mine, batches, context)
         known = sum(e.known_returns if phase == "returns" else e.known_actions for e in batch)
         losses += [partial(value_loss, one, known, context, valued) for one in found]
     if phase == "behavior" or config.phases == "joint":
@@ -94,7 +94,7 @@ def update(
         models.update_target_network(config.polyak_tau)
     sums = run.sum(torch.stack(list(totals.values()))).tolist()
     means = [Metric(name, total) for name, total in zip(totals, sums, strict=True)]
-    return [*means, Metric("gradient_norm", norm), *measures]
+    return [*means, Metric("gradient_norm", norm), *metrics]
 
 
 def value_loss(batch: TargetBatch, known: int, context: QSFTContext, total: Tensor) -> Tensor:
@@ -111,7 +111,7 @@ def value_loss(batch: TargetBatch, known: int, context: QSFTContext, total: Tens
             actions_N=rows.actions()[known_n],
             targets_N=targets_N[known_n],
             choices_NV=choices_NV[known_n],
-            dummy=context.data.dummy,
+            residual=context.data.residual,
         )
         return (result.loss[None] * len(known_n),)
 

@@ -3,9 +3,9 @@
 from forethought.algorithms.registry import Algorithm, Preset
 
 DESCRIPTION = """\
-Supervised fine-tuning: learn to answer as the world's expert does.
+Supervised fine-tuning: learn to respond as the environment's expert does.
 
-By default the tiny model, made from nothing, learns from demonstrations that are
+By default the tiny model, randomly initialized, learns from demonstrations that are
 played on the spot; --model and --data name others.
 
 Examples:
@@ -16,7 +16,7 @@ Examples:
 
 ALGORITHM = Algorithm(
     name="sft",
-    summary="Supervised fine-tuning: learn to answer as the world's expert does.",
+    summary="Supervised fine-tuning: learn to respond as the environment's expert does.",
     description=DESCRIPTION.strip(),
     config="forethought.algorithms.sft.config:SFTConfig",
     train="forethought.algorithms.sft.train:train_sft",

@@ -25,10 +25,10 @@ from forethought.configs.parts import (
 
 @dataclass(frozen=True)
 class SFTConfig:
-    """Supervised fine-tuning on an expert's answers (cross-entropy per token)."""
+    """Supervised fine-tuning on an expert's responses (cross-entropy per token)."""
 
     model: PathField = path_field("tiny")
-    """"tiny" (made from nothing), a run folder, a folder of `save_pretrained`, or a hub id."""
+    """"tiny" (randomly initialized), a run folder, a folder of `save_pretrained`, or a hub id."""
 
     output: PathField = path_field("runs/sft")
     """The run folder."""
@@ -40,8 +40,8 @@ class SFTConfig:
     """Expert steps to learn from. RL4VLM: 20,000 (NumberLine), 50,000 (other card games)."""
 
     action_noise: float = 0.0
-    """Share of the expert's steps at which the world gets another action, drawn from those that
-    the episode has offered; learned is how the expert goes on, not the slip (DART)."""
+    """Share of the expert's steps at which the environment gets another action, drawn from those
+    that the episode has offered; learned is how the expert goes on, not the slip (DART)."""
 
     dagger_data: OptionalPathField = optional_path_field()
     """A file or folder of episodes that a policy played (`forethought collect`): what the expert
@@ -52,17 +52,17 @@ class SFTConfig:
 
     filter_top_fraction: float = 1.0
     """Share of the stored episodes that is learned from, those with the highest returns:
-    filtered imitation, as a rule 0.1. 1: all."""
+    filtered behavior cloning, as a rule 0.1. 1: all."""
 
     observation_loss_weight: float = 0.0
-    """What a token of the world's replies weighs beside one of an answer, where a conversation is
-    one row: above 0 the model also learns what the world will say (implicit world modeling)."""
+    """Weight of a token of the observations beside one of a response, where a conversation is one
+    row: above 0 the model also learns what the environment will say (implicit world modeling)."""
 
     epochs: float = 1.0
     """Passes over the demonstrations; may be a fraction. RL4VLM: 1."""
 
     batch_size: int = 32
-    """Answers per optimizer step, over all processes; on average where conversations are whole."""
+    """Responses per optimizer step, over all processes; on average if conversations are whole."""
 
     checkpoint_every: int = 200
     """Optimizer steps between checkpoints; the two newest are kept."""
@@ -108,7 +108,7 @@ class SFTConfig:
         require(levels == 0 or is_stored, "prompt.return_bins", levels, "0 without data to rank")
 
     def updates(self, answers: int) -> int:
-        """Optimizer steps on so many answers; at least one."""
+        """Optimizer steps on so many responses; at least one."""
         return max(1, round(self.epochs * answers / self.batch_size))
 
     @property

@@ -63,27 +63,27 @@ def _asked(trajectory: Trajectory, told: tuple[int, ...], levels: int) -> Iterat
         yield replace(step, prompt=replace(step.prompt, messages=messages))
 
 
-def demonstrated_steps(world: Task, config: SFTConfig) -> Iterator[tuple[Step, bool]]:
+def demonstrated_steps(task: Task, config: SFTConfig) -> Iterator[tuple[Step, bool]]:
     """The expert's steps, without end, and whether to learn from them: not where it slips."""
-    world.require_expert()
+    task.require_expert()
     expert = SlippingExpert(config.action_noise, config.prompt.format, seed=config.seed)
-    for trajectory in expert_episodes(world, config, expert):
+    for trajectory in expert_episodes(task, config, expert):
         slips = expert.end_episode()
         yield from zip(trajectory.steps, (not slip for slip in slips), strict=False)
 
 
-def corrected_steps(world: Task, config: SFTConfig, played: Path) -> Iterator[Step]:
-    """The expert's answers in the states of stored episodes.
+def corrected_steps(task: Task, config: SFTConfig, played: Path) -> Iterator[Step]:
+    """The expert's responses in the states of stored episodes.
 
     Raises:
-        ConfigError: they were not played in this world.
+        ConfigError: they were not played in this environment.
         StorageError: nothing is stored there, or it is damaged.
     """
-    world.require_expert()
-    environment, answer = world.factory(), expert_answer(config.prompt.format)
+    task.require_expert()
+    environment, answer = task.factory(), expert_answer(config.prompt.format)
     try:
         for trajectory in read_shards(played):
-            yield from corrected(trajectory, environment, world.prompter, answer)
+            yield from corrected(trajectory, environment, task.prompter, answer)
     finally:
         environment.close()
 
@@ -94,10 +94,10 @@ def plan_sft(config: SFTConfig) -> list[str]:
     Raises:
         ForethoughtError: as training would.
     """
-    world, encoder, model = open_outline(config)
+    task, encoder, model = open_outline(config)
     if config.data is None:
         count = config.expert_steps + _dagger_steps(config)
-        sample = first_steps(demonstrations(world, config))
+        sample = first_steps(demonstrations(task, config))
     else:
         steps = stored_steps(config, Path(config.data))
         sample = [step for step in steps if step.action.is_valid]
@@ -121,9 +121,9 @@ def check_sft(config: SFTConfig) -> None:
     Raises:
         ForethoughtError: as training would.
     """
-    world = check_language(config)
+    task = check_language(config)
     if config.dagger_data is not None:
-        require_own("dagger_data", config.dagger_data, world)
+        require_own("dagger_data", config.dagger_data, task)
 
 
 def _dagger_steps(config: SFTConfig) -> int:

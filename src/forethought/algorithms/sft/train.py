@@ -1,4 +1,4 @@
-"""Supervised fine-tuning: learn to answer as the expert does."""
+"""Supervised fine-tuning: learn to respond as the expert does."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +23,7 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
     """Trains, and returns the run folder.
 
     Raises:
-        ForethoughtError: whatever a person can mend: settings, model, data, disk.
+        ForethoughtError: whatever a person can fix: settings, model, data, disk.
     """
     with open_run(config, existing) as run:
         task, policy = start(config, run, slots=1, critic=False)
@@ -82,13 +82,13 @@ def load_rows(config: SFTConfig, task: Task, policy: HuggingFacePolicy, run: Run
 
 
 def read_responses(
-    config: SFTConfig, world: Task, policy: HuggingFacePolicy, run: Run
+    config: SFTConfig, task: Task, policy: HuggingFacePolicy, run: Run
 ) -> Iterator[tuple[Example, bool]]:
     """Prompts and responses, and whether to learn from them: from stored trajectories, or from the
-    world's expert, in its own episodes and in those that it corrects.
+    environment's expert, in its own episodes and in those that it corrects.
 
     Raises:
-        ConfigError: the stored trajectories are of another world.
+        ConfigError: the stored trajectories are of another environment.
     """
     if config.data is not None:
         with run.bar("reading", None) as bar:
@@ -97,10 +97,10 @@ def read_responses(
                 bar.update()
         return
     if config.dagger_data is not None:
-        require_own("dagger_data", config.dagger_data, world)
+        require_own("dagger_data", config.dagger_data, task)
     learned = 0
     with run.bar("expert_steps", config.expert_steps) as bar:
-        for step, is_learned in demonstrated_steps(world, config):
+        for step, is_learned in demonstrated_steps(task, config):
             yield to_example(step, policy), is_learned
             learned += is_learned
             bar.update(is_learned)
@@ -108,7 +108,7 @@ def read_responses(
                 break
     if config.dagger_data is not None:
         with run.bar("dagger_data", None) as bar:
-            for step in corrected_steps(world, config, Path(config.dagger_data)):
+            for step in corrected_steps(task, config, Path(config.dagger_data)):
                 yield to_example(step, policy), True
                 bar.update()
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from forethought.algorithms.ppo.config import PPOConfig
-from forethought.algorithms.ppo.samples import Sample, judge_by_episodes, rescale_critic
+from forethought.algorithms.ppo.samples import Sample, compute_episode_advantages, rescale_critic
 from forethought.algorithms.ppo.train import collect
 from forethought.configs.parts import RolloutConfig
 from forethought.generation.huggingface import HuggingFacePolicy
@@ -68,7 +68,7 @@ CRASHED = replace(episode(0.0), steps=(), failure=EnvironmentFailure.CRASH)
 
 def samples(run: object, config: PPOConfig, *episodes: Trajectory) -> list[float]:
     """Of every step, one after the other."""
-    samples = judge_by_episodes(Collected(list(episodes), []), config, cast(Run, run))
+    samples = compute_episode_advantages(Collected(list(episodes), []), config, cast(Run, run))
     assert all(sample.value_target == 0.0 for sample in samples)
     return [sample.advantage for sample in samples]
 

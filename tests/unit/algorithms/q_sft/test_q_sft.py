@@ -65,19 +65,19 @@ def test_targets_ask_both_models_about_the_next_state(
     gamma: float, q_sft_config: QSFTConfig, crossing: Task, small_model: Path
 ) -> None:
     """Each target against forward passes over its own prefix, and max p̄/π written out, without
-    the dummy, on which p̄ puts the most."""
+    the residual, on which p̄ puts the most."""
     policy = load_policy(str(small_model), slots=1)
     config = replace(q_sft_config, gamma=gamma, support=SupportConfig(min_probability=0.01))
     data = load_offline(config, crossing, policy)
     models = QSFTModels(policy, Settings(config.acting, config.support), is_joint=False)
     models.begin("likelihood")
     unlike(policy, models)
-    dummy = prefer_dummy(models, data)
+    residual = prefer_residual_token(models, data)
     learner = QSFTContext(models, data, config, OneProcess())  # type: ignore[arg-type]
     episodes = [data.episodes[0], data.episodes[1]]
     parts = lay_out(episodes, policy.encoder, policy.device, 120)
     judged, measures = compute_targets(episodes, parts, learner)
-    expected = [targets_by_hand(episode, models, config, dummy) for episode in episodes]
+    expected = [targets_by_hand(episode, models, config, residual) for episode in episodes]
     assert len(judged) == len(parts) > 1
     for one, numbers_N in zip(judged, scatter_actions(episodes, parts, expected), strict=True):
         torch.testing.assert_close(one.targets_N, numbers_N, atol=2e-4, rtol=1e-3)
@@ -88,9 +88,9 @@ def test_targets_ask_both_models_about_the_next_state(
     assert named["data_return"] == pytest.approx(0.5)  # one to the goal, one into the pit
 
 
-def prefer_dummy(models: QSFTModels, data: OfflineData) -> int:
+def prefer_residual_token(models: QSFTModels, data: OfflineData) -> int:
     """It becomes likelier than what is said most; p̄ holds it likelier still."""
-    assert data.dummy is not None
+    assert data.residual is not None
     assert models.target is not None
     said = [token for answer in data.episodes[0].answers() for token in answer]
     action = max(said, key=said.count)
@@ -98,12 +98,12 @@ def prefer_dummy(models: QSFTModels, data: OfflineData) -> int:
         projection = module.model.get_output_embeddings()
         assert projection is not None
         with torch.no_grad():
-            projection.weight[data.dummy] = factor * projection.weight[action]
-    return data.dummy
+            projection.weight[data.residual] = factor * projection.weight[action]
+    return data.residual
 
 
 def targets_by_hand(
-    episode: Episode, models: QSFTModels, config: QSFTConfig, dummy: int
+    episode: Episode, models: QSFTModels, config: QSFTConfig, residual: int
 ) -> torch.Tensor:
     policy, floor = models.behavior, config.support.floor
     assert models.target is not None
@@ -125,7 +125,7 @@ def targets_by_hand(
         target_V = all_logprobs(models.target.module, policy, prefixes[number + 1]).exp()
         known = behavior_V >= config.support.min_probability
         known[behavior_V.argmax()] = True
-        known[dummy] = False
+        known[residual] = False
         value = float((target_V / behavior_V.clamp(min=floor))[known].max())
         targets.append(min(1.0, reward + (config.gamma if ends else 1.0) * value))
     return torch.tensor(targets)
@@ -271,12 +271,13 @@ def test_the_dummy_is_never_said(
     q_sft_config: QSFTConfig, crossing: Task, small_model: Path
 ) -> None:
     data = loaded(q_sft_config, crossing, small_model)
-    assert data.dummy == load_policy(str(small_model), slots=1).encoder.tokenizer.pad_token_id
+    assert data.residual == load_policy(str(small_model), slots=1).encoder.tokenizer.pad_token_id
     assert not any(
-        data.dummy in answer for episode in data.episodes for answer in episode.answers()
+        data.residual in answer for episode in data.episodes for answer in episode.answers()
     )
     assert (
-        loaded(replace(q_sft_config, residual_mass="spread"), crossing, small_model).dummy is None
+        loaded(replace(q_sft_config, residual_mass="spread"), crossing, small_model).residual
+        is None
     )
 
 

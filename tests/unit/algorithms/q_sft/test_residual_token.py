@@ -1,4 +1,4 @@
-"""The dummy's share before anything is learned: all else is π_φ, scaled."""
+"""The residual's share before anything is learned: all else is π_φ, scaled."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -41,8 +41,8 @@ def test_fewer_inputs_than_components() -> None:
 
 def test_p_is_the_behavior_scaled_by_the_mean_return(learner: QSFTContext) -> None:
     """Half of the walks reach the goal, γ is 1: b is the share of tokens on ways to it."""
-    models, data, dummy = learner.models, learner.data, learner.data.dummy
-    assert dummy is not None
+    models, data, residual = learner.models, learner.data, learner.data.residual
+    assert residual is not None
     before = models.behavior.module.state_dict()
     kept = {name: weights.clone() for name, weights in before.items()}
     begin("returns", learner)
@@ -55,11 +55,11 @@ def test_p_is_the_behavior_scaled_by_the_mean_return(learner: QSFTContext) -> No
         new_NV = torch.cat([models.likelihood.module.action_logprobs(*one) for one in at])
     ended_well = sum(episode.actions for episode in data.episodes if sum(episode.rewards) == 1)
     share = ended_well / sum(episode.actions for episode in data.episodes)
-    left_N = new_NV[:, dummy].exp()
+    left_N = new_NV[:, residual].exp()
     assert float(left_N.mean()) == pytest.approx(1 - share, abs=0.02)
     assert float(left_N.std()) < 0.05
     others = own_NV[0] > -100  # Without those that are never said.
-    others[dummy] = False
+    others[residual] = False
     scaled_NV = (new_NV - own_NV)[:, others]
     torch.testing.assert_close(scaled_NV, scaled_NV[:, :1].expand_as(scaled_NV), atol=1e-4, rtol=0)
     assert all(torch.equal(kept[name], now) for name, now in before.items())
@@ -83,8 +83,8 @@ def test_a_row_that_is_shared_stays(learner: QSFTContext) -> None:
     learner.models.behavior.module.requires_grad_(requires_grad=False)
     own, new = projections(learner)
     before = own.clone()
-    assert learner.data.dummy is not None
-    init_residual_token(learner, learner.data.dummy)
+    assert learner.data.residual is not None
+    init_residual_token(learner, learner.data.residual)
     assert new is own
     assert torch.equal(own, before)
 
@@ -93,6 +93,6 @@ def test_nothing_is_raised_where_no_return_is_known(learner: QSFTContext) -> Non
     cut = [replace(episode, terminated=False) for episode in learner.data.episodes]
     learner = learner._replace(data=learner.data._replace(episodes=cut))
     own, new = projections(learner)
-    assert learner.data.dummy is not None
-    init_residual_token(learner, learner.data.dummy)
+    assert learner.data.residual is not None
+    init_residual_token(learner, learner.data.residual)
     assert torch.equal(own, new)
