@@ -52,7 +52,7 @@ from forethought.training.summary import Stopwatch
 
 WORLDS = ("NumberLine", "EZPoints")
 """One in which states, and so prompts, come again and again, and one in which few do."""
-PHASES = ("collect", "rescore", "update")
+PHASES = ("collect", "recompute", "update")
 PAIRS = 3
 STEPS = 256
 SLOTS = 32
@@ -122,7 +122,7 @@ def _phases(name: str, ours: "list[Lap]", plain: "list[Lap]") -> Iterator[Benchm
             Pair(mine.seconds[index], theirs.seconds[index])
             for mine, theirs in zip(ours, plain, strict=True)
         ]
-        if phase == "rescore":  # the plain loop scores while it collects
+        if phase == "recompute":  # the plain loop scores while it collects
             alone = median(pair.ours for pair in pairs)
             yield BenchmarkResult(f"{name}/{phase}", alone, "s", None, None)
         else:
@@ -244,10 +244,10 @@ class _Ours:
         watch.lap("collect")
         samples = compute_advantages(collected, self.context.config, self.context.run)
         rescale_critic(samples, self.context.policy, self.context.run)
-        rescored, _ = recompute_logprobs(samples, self.context)
-        watch.lap("rescore")
+        recomputed, _ = recompute_logprobs(samples, self.context)
+        watch.lap("recompute")
         number = len(self.laps)
-        improve(rescored, self.context, number, ScheduleSpan(number, number + 1))
+        improve(recomputed, self.context, number, ScheduleSpan(number, number + 1))
         watch.lap("update")
         self.laps.append(_lap(watch, collected))
 
@@ -286,7 +286,7 @@ class _Plain:
         watch.lap("collect")
         samples = compute_advantages(collected, self._config, self._run)
         rescale_critic(samples, self._policy, self._run)
-        watch.lap("rescore")
+        watch.lap("recompute")
         self._updater.improve(samples, len(self.laps))
         watch.lap("update")
         self.laps.append(_lap(watch, collected))

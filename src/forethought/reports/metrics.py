@@ -12,7 +12,7 @@ SUCCESS_RATE, EPISODES = "success_rate", "episodes"
 
 PHASES = {
     "collect_s": "collecting steps",
-    "rescore_s": "recomputing log-probs",
+    "recompute_s": "recomputing log-probs",
     "reference_s": "scoring by the reference model",
     "update_s": "updating weights",
 }

@@ -116,7 +116,7 @@ def test_the_plain_loop_computes_the_same_and_the_phases_make_up_the_iteration()
     """Two iterations of four steps each; one that warms up and one that counts."""
     results = measure_ppo(worlds=("NumberLine",), pairs=1, steps=4, slots=2, updates_before=1)
     by_name = {result.name.removeprefix("ppo/NumberLine/"): result for result in results}
-    phases = ("collect", "rescore", "update")
+    phases = ("collect", "recompute", "update")
     shares = [f"share of {phase}" for phase in phases]
     apart = ("log-probs apart", "gradients apart")
     assert list(by_name) == [*apart, "whole", *phases, *shares, "answer"]

@@ -256,7 +256,7 @@ class DPOConfig:
         return not (is_alone and self.pairing == "trajectory")
 
     @property
-    def has_anchor(self) -> bool:
+    def has_apc_reference(self) -> bool:
         """Whether the start of the run is kept beside a reference that moves."""
         is_held = self.consistency_coefficient > 0 and self.consistency_reference == "start"
         return is_held and self.ref_model_sync_every is not None

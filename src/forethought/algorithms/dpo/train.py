@@ -70,11 +70,11 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
         task, policy = start(config, run, slots=slots, critic=False)
         folder = run.checkpoint
         reference = load_reference(policy, folder) if folder else start_reference(policy)
-        anchor = open_anchor(policy, reference, config, run)
+        apc_reference = open_apc_reference(policy, reference, config, run)
         stored = stored_pairs(config, run) if config.data is not None else None
         total = config.iterations * updates_in_an_iteration(config, stored, run)
         updater = run.make_updater(policy, config.optimizer, total_steps=total)
-        context = DPOContext(policy, updater, reference, anchor, config, run)
+        context = DPOContext(policy, updater, reference, apc_reference, config, run)
         iteration = run.steps_done
         played = run.progress.environment_steps if run.progress else 0
         bar = run.bar("dpo", config.total_steps if stored is None else config.iterations)
@@ -136,23 +136,23 @@ def save(iteration: int, played: int, collectors: Collectors, context: DPOContex
         iteration: how many there were.
         played: environment steps of these.
     """
-    policy, updater, reference, anchor, config, run = context
+    policy, updater, reference, apc_reference, config, run = context
     run.save(
         policy,
         updater,
         step=iteration,
         cursors=collectors.whole.cursors() if config.data is None else (),
         reference=reference,
-        anchor=None if anchor is reference else anchor,
+        anchor=None if apc_reference is reference else apc_reference,
         environment_steps=played,
     )
 
 
-def open_anchor(
+def open_apc_reference(
     policy: HuggingFacePolicy, reference: Reference, config: DPOConfig, run: Run
 ) -> Reference:
     """What APC holds to: the reference, or, where that one moves, the start of the run."""
-    if not config.has_anchor:
+    if not config.has_apc_reference:
         return reference
     if run.checkpoint is None:
         return start_reference(policy)

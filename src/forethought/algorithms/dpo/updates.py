@@ -208,8 +208,8 @@ def consistency_of(
     chosen: Responses, rejected: Responses, layout: PairTokens, config: DPOConfig
 ) -> Tensor:
     """APC, of the chosen responses (Eq. 7) or of both."""
-    action_P, anchors_P = chosen.action_P, layout.anchors_B[layout.chosen_P]
+    action_P, apc_action_P = chosen.action_P, layout.apc_action_B[layout.chosen_P]
     if config.consistency_sides == "both":
         action_P = torch.cat([action_P, rejected.action_P])
-        anchors_P = torch.cat([anchors_P, layout.anchors_B[layout.rejected_P]])
-    return action_consistency_loss(action_P=action_P, reference_action_P=anchors_P)
+        apc_action_P = torch.cat([apc_action_P, layout.apc_action_B[layout.rejected_P]])
+    return action_consistency_loss(action_P=action_P, reference_action_P=apc_action_P)

@@ -4,13 +4,14 @@ One iteration: act, compute advantages, update. Equation numbers are the paper's
 from a critic or, without one, from other episodes (`advantage`): the rest is the same.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
 
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.samples import (
+    Sample,
     compute_advantages,
     penalized,
     reference_logprobs,
@@ -21,6 +22,7 @@ from forethought.algorithms.ppo.samples import (
 )
 from forethought.algorithms.ppo.updates import (
     PPOContext,
+    Statistics,
     improve,
     recompute_logprobs,
     summarize_updates,
@@ -68,11 +70,10 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
         expected = f"a divisor of the slots of one process ({slots})"
         require(slots % config.group_size == 0, "group_size", config.group_size, expected)
         task, policy = start(config, run, slots=slots, critic=config.has_critic)
-        updates = config.iterations * config.updates_per_iteration
         updater = run.make_updater(
             policy,
             config.optimizer,
-            total_steps=updates,
+            total_steps=config.iterations * config.updates_per_iteration,
             critic_learning_rate=config.critic_learning_rate,
         )
         context = PPOContext(policy, updater, config, run, open_reference(policy, config, run))
@@ -91,14 +92,13 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                 collected = collect(collector, config, run)
                 watch.lap("collect_s")
                 ref_logprobs = ask_reference(collected, context)
-                samples = compute_advantages(
-                    apply_kl_penalty(collected, ref_logprobs, config), config, run
-                )
+                charged = apply_kl_penalty(collected, ref_logprobs, config)
+                samples = compute_advantages(charged, config, run)
                 rescale_critic(samples, policy, run)
                 samples = with_ref_logprobs(samples, ref_logprobs)
-                rescored, deviation = recompute_logprobs(samples, context)
-                samples, mismatch = weigh_mismatch(samples, rescored, context)
-                watch.lap("rescore_s")
+                recomputed, deviation = recompute_logprobs(samples, context)
+                samples, mismatch = weigh_mismatch(samples, recomputed, context)
+                watch.lap("recompute_s")
                 steps = steps_played(collected, run)
                 span = ScheduleSpan.of_steps(played, steps, config.rollout.steps_per_iteration)
                 statistics = improve(samples, context, iteration, span)
@@ -106,8 +106,7 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                 iteration, played = iteration + 1, played + steps
                 metrics = [
                     *summarize_collection(collected, run),
-                    *(summarize_critic(samples, run) if config.has_critic else []),
-                    *summarize_updates(statistics, config),
+                    *summarize_learning(samples, statistics, context),
                     Metric("max_ratio_error", deviation),
                     *mismatch,
                     Metric("environment_steps", steps),
@@ -121,6 +120,14 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                     save(iteration, played, collector, context)
         bar.close()
         return run.folder.path
+
+
+def summarize_learning(
+    samples: Sequence[Sample], statistics: Statistics, context: PPOContext
+) -> list[Metric]:
+    """What the critic and the updates were like, as numbers for the log."""
+    critic = summarize_critic(samples, context.run) if context.config.has_critic else []
+    return [*critic, *summarize_updates(statistics, context.config)]
 
 
 def save(

@@ -170,8 +170,8 @@ def test_apc_holds_to_the_start_or_to_a_reference_that_moves(
     )
     moved = next(name for name in began if not torch.equal(began[name], ended[name]))
     assert torch.equal(load_file(checkpoint / REFERENCE_FILE)[moved], ended[moved])
-    assert (checkpoint / ANCHOR_FILE).exists() == config.has_anchor == (reference == "start")
-    if config.has_anchor:
+    assert (checkpoint / ANCHOR_FILE).exists() == config.has_apc_reference == (reference == "start")
+    if config.has_apc_reference:
         assert torch.equal(load_file(checkpoint / ANCHOR_FILE)[moved], began[moved])
 
 
@@ -192,10 +192,10 @@ def test_each_pair_knows_its_reference_and_what_apc_holds_to(is_held: bool, mode
     after = ask_reference(pairs, context).samples
     for was, now in zip(before, after, strict=True):
         for first, second in zip(was, now, strict=True):
-            assert first.anchor_action == first.reference_action
+            assert first.apc_action == first.reference_action
             assert second.reference_action != first.reference_action
             expected = first.reference_action if is_held else second.reference_action
-            assert second.anchor_action == expected
+            assert second.apc_action == expected
 
 
 def test_apc_by_hand() -> None:
