@@ -76,7 +76,7 @@ class DPOConfig:
 
     beta: float = 0.1
     """Scale of log-ratios, per nat: the larger, the nearer to the reference. simpo: 2 to 10,
-    per nat and token."""
+    per nat and token; refuel: units of `pair_reward` per nat."""
 
     consistency_coefficient: float = 0.1
     """κ of Eq. 7 (APC): weight of how far the chosen response's action has moved, in probability
