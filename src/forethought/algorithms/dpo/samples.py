@@ -34,7 +34,7 @@ from forethought.types import Completion, FinishReason, Step
 
 
 class ResponseSample(NamedTuple):
-    """One answer of a pair."""
+    """One response of a pair."""
 
     example: Example
     is_thought: list[bool]
@@ -47,7 +47,7 @@ class ResponseSample(NamedTuple):
     """log π_ref(T|x), nats."""
     reference_action: float = 0.0
     """log π_ref(a|x, T), nats."""
-    anchor_action: float = 0.0
+    apc_action: float = 0.0
     """The same under the model that APC holds to."""
 
     @property
@@ -58,7 +58,7 @@ class ResponseSample(NamedTuple):
 
 
 class PairSample(NamedTuple):
-    """Both answers of a pair."""
+    """Both responses of a pair."""
 
     chosen: ResponseSample
     rejected: ResponseSample
@@ -77,7 +77,7 @@ def to_pair_samples(pairs: Sequence[Pair], policy: HuggingFacePolicy) -> list[Pa
 def to_response_sample(step: Step, policy: HuggingFacePolicy) -> ResponseSample:
     """Ids and spans as they were sampled and parsed.
 
-    The text is tokenized, and parsed anew, only where there are no ids (an expert wrote it),
+    The text is tokenized, and parsed again, only where there are no ids (an expert wrote it),
     or where they are those of another tokenizer.
     """
     completion = step.completion
@@ -151,7 +151,7 @@ class PairTokens(NamedTuple):
     rejected_P: Tensor
     references: tuple[Tensor, Tensor, Tensor, Tensor]
     """[P] each: of chosen responses, thoughts and action; of rejected ones, thoughts and action."""
-    anchors_B: Tensor
+    apc_action_B: Tensor
     """log p(a|x, T) of every completion under the model that APC holds to."""
     score_gaps_P: Tensor
     """By how much the chosen response's score is higher than the rejected one's."""
@@ -181,7 +181,7 @@ def lay_out_pairs(
         torch.tensor([places[pair.chosen.key] for pair in pairs], device=device),
         torch.tensor([places[pair.rejected.key] for pair in pairs], device=device),
         references,
-        torch.tensor([answer.anchor_action for answer in answers], device=device),
+        torch.tensor([answer.apc_action for answer in answers], device=device),
         torch.tensor([pair.chosen.score - pair.rejected.score for pair in pairs], device=device),
     )
 
@@ -223,7 +223,7 @@ class DPOContext(NamedTuple):
     policy: HuggingFacePolicy
     updater: Updater
     reference: Reference
-    anchor: Reference
+    apc_reference: Reference
     """What APC holds to: the reference, or the model that the run started from."""
     config: DPOConfig
     run: Run
@@ -236,7 +236,7 @@ class Known(NamedTuple):
     deviation: float
     """Largest |ratio - 1| between sampled and recomputed."""
     reference_point: float
-    """KTO's: the mean log-ratio of the answers, nats, at least 0."""
+    """KTO's: the mean log-ratio of the responses, nats, at least 0."""
 
 
 class Scored(NamedTuple):
@@ -248,11 +248,11 @@ class Scored(NamedTuple):
     """log π(T, a|x)."""
     reference_thoughts: float
     reference_action: float
-    anchor_action: float
+    apc_action: float
 
 
 def ask_reference(pairs: Sequence[Pair], context: DPOContext) -> Known:
-    """Scores the answers as the reference would have given them, and as the policy did.
+    """Scores the responses as the reference would have given them, and as the policy did.
 
     Each response to each prompt is scored once, however many pairs it is in.
 
@@ -282,7 +282,7 @@ def ask_reference(pairs: Sequence[Pair], context: DPOContext) -> Known:
         answer._replace(
             reference_thoughts=scores.reference_thoughts,
             reference_action=scores.reference_action,
-            anchor_action=scores.anchor_action,
+            apc_action=scores.apc_action,
         )
         for answer, scores in sides
     ]
@@ -308,7 +308,7 @@ def _micro_batches(
 
 def _score(rows: Sequence[Sequence[ResponseSample]], context: DPOContext) -> list[Scored]:
     """The responses of one micro-batch, row after row, without gradient."""
-    policy, updater, reference, anchor, config, run = context
+    policy, updater, reference, apc_reference, config, run = context
     answers = [answer for row in rows for answer in row]
     tokens = build_batch([[answer.example for answer in row] for row in rows], policy.encoder)
     thoughts_BT = mark_in_window(tokens, [answer.is_thought for answer in answers])
@@ -322,10 +322,10 @@ def _score(rows: Sequence[Sequence[ResponseSample]], context: DPOContext) -> lis
 
     own = scores_of(None)
     theirs = scores_of(reference)
-    held = theirs if anchor is reference else scores_of(anchor)
+    held = theirs if apc_reference is reference else scores_of(apc_reference)
     mask_BT = tokens.mask_BT
     sums = [sums_of(scores, thoughts_BT, mask_BT) for scores in (own, theirs, held)]
-    (thoughts_B, action_B), (reference_thoughts_B, reference_action_B), (_, anchor_B) = sums
-    numbers = (thoughts_B + action_B, reference_thoughts_B, reference_action_B, anchor_B)
+    (thoughts_B, action_B), (reference_thoughts_B, reference_action_B), (_, apc_B) = sums
+    numbers = (thoughts_B + action_B, reference_thoughts_B, reference_action_B, apc_B)
     logprobs = [row[mask] for row, mask in zip(own.logprobs_BT.cpu(), mask_BT.cpu(), strict=True)]
     return [Scored(*each) for each in zip(logprobs, *(n.tolist() for n in numbers), strict=True)]

@@ -8,9 +8,9 @@ import torch
 
 from forethought.algorithms.dpo.samples import (
     PairSample,
-    responses_of,
     lay_out_pairs,
     plan_pairs,
+    responses_of,
     to_pair_samples,
 )
 from forethought.generation.huggingface import HuggingFacePolicy
