@@ -1,4 +1,4 @@
-"""A bandit whose right answer is seen: the picture is bright in one of four corners."""
+"""A bandit whose right answer is seen: the image is bright in one of four corners."""
 
 from dataclasses import replace
 
@@ -17,8 +17,8 @@ class Corners(Bandit):
         super().__init__(arms=4)
 
     def observation(self) -> Observation:
-        """A picture, and a word that does not help."""
-        row, column = divmod(LETTERS.index(self._answer), 2)
+        """An image, and a word that does not help."""
+        row, column = divmod(LETTERS.index(self._letter), 2)
         image = np.zeros((SIDE, SIDE, 3), dtype=np.uint8)
         half = SIDE // 2
         image[row * half : (row + 1) * half, column * half : (column + 1) * half] = 255

@@ -301,7 +301,7 @@ def test_legal_answers_alone_where_only_they_count(
     odd = replace(walk, steps=(replace(walk.steps[0], completion=completion), *walk.steps[1:]))
     write_shard(tmp_path / "odd.parquet", [walk, odd, *straight_on(crossing, range(1, 2))])
     config = replace(q_sft_config, data=str(tmp_path / "odd.parquet"), action_set="legal")
-    with pytest.raises(ConfigError, match="action_set is 'legal', but the data hold an answer"):
+    with pytest.raises(ConfigError, match="action_set is 'legal', but the data hold a response"):
         loaded(config, crossing, small_model)
     loaded(replace(config, action_set="vocabulary"), crossing, small_model)
 

@@ -12,7 +12,6 @@ from typing import Protocol
 import pytest
 import torch
 
-from forethought.losses.online_preference import refuel_loss, xpo_loss
 from forethought.losses.preference import (
     PreferenceLoss,
     Responses,
@@ -173,49 +172,6 @@ ROWS = [
         (log(3 / 2), log(4), Slopes(-1 / 3, -1 / 3, 1 / 3, 1 / 3)),
         id="simpo: means per token, less the target margin",
     ),
-    pytest.param(
-        # w(y⁺) = 1/4, the reference's share; w(y⁻) = 2, held at 1. log π = log 1/4, log 1/16.
-        partial(xpo_loss, beta=1.0, alpha=0.5),
-        (
-            log(9 / 8) - 0.5 * (log(4) / 4 + log(16)) / 2,
-            log(8),
-            Slopes(-1 / 9 + 1 / 16, -1 / 9 + 1 / 16, 1 / 9 + 1 / 4, 1 / 9 + 1 / 4),
-        ),
-        id="xpo: both made less likely, what the reference says the more",
-    ),
-    pytest.param(
-        partial(xpo_loss, beta=1.0, alpha=0.0),
-        (log(9 / 8), log(8), Slopes(-1 / 9, -1 / 9, 1 / 9, 1 / 9)),
-        id="xpo: without its bonus, dpo",
-    ),
-]
-
-
-REFUEL = [
-    pytest.param(
-        # Half a nat's worth: (log(8)/2 - 2)², slope 2 · 1/2 · (log(8)/2 - 2).
-        partial(refuel_loss, beta=0.5, return_gaps_P=torch.tensor([2.0])),
-        (
-            (log(8) / 2 - 2) ** 2,
-            log(8) / 2,
-            Slopes(*((log(8) / 2 - 2) * sign for sign in (1, 1, -1, -1))),
-        ),
-        id="refuel: nearer than the returns, drawn apart",
-    ),
-    pytest.param(
-        partial(refuel_loss, beta=1.0, return_gaps_P=torch.tensor([1.0])),
-        (
-            (log(8) - 1) ** 2,
-            log(8),
-            Slopes(*(2 * (log(8) - 1) * sign for sign in (1, 1, -1, -1))),
-        ),
-        id="refuel: further apart than the returns, drawn back",
-    ),
-    pytest.param(
-        partial(refuel_loss, beta=1.0, return_gaps_P=torch.tensor([log(8)])),
-        (0.0, log(8), Slopes(0, 0, 0, 0)),
-        id="refuel: as far apart as the returns, nothing",
-    ),
 ]
 
 
@@ -227,7 +183,7 @@ def test_what_all_are_computed_from() -> None:
     assert one.lengths.tolist() == [5, 1]
 
 
-@pytest.mark.parametrize(("objective", "expected"), [*ROWS, *REFUEL])
+@pytest.mark.parametrize(("objective", "expected"), ROWS)
 def test_value_and_slope(objective: Objective, expected: tuple[float, float, Slopes]) -> None:
     chosen, rejected = answers(CHOSEN), answers(REJECTED)
     result = objective(chosen=chosen, rejected=rejected)
@@ -251,26 +207,6 @@ def test_mean_over_pairs(objective: Objective) -> None:
     assert both.margins_P.tolist() == pytest.approx(
         [*first.margins_P.tolist(), *second.margins_P.tolist()]
     )
-
-
-def test_mean_over_pairs_with_returns() -> None:
-    """(log 8 - 1)² of the one pair, (log 8 - 3)² of the other."""
-    result = refuel_loss(
-        chosen=answers(CHOSEN, CHOSEN),
-        rejected=answers(REJECTED, REJECTED),
-        return_gaps_P=torch.tensor([1.0, 3.0]),
-        beta=1.0,
-    )
-    assert result.loss.item() == pytest.approx(((log(8) - 1) ** 2 + (log(8) - 3) ** 2) / 2)
-
-
-def test_the_order_of_a_pair_is_nothing_to_refuel() -> None:
-    """Sides exchanged, returns with them: the same loss, where dpo's is another."""
-    one, other = answers(CHOSEN), answers(REJECTED)
-    gap = torch.tensor([1.5])
-    there = refuel_loss(chosen=one, rejected=other, return_gaps_P=gap, beta=0.7)
-    back = refuel_loss(chosen=other, rejected=one, return_gaps_P=-gap, beta=0.7)
-    assert there.loss.item() == pytest.approx(back.loss.item())
 
 
 def test_equation_5_with_the_right_sign() -> None:
@@ -374,9 +310,7 @@ def test_refused(objective: Objective, change: dict[str, torch.Tensor], message:
 
 def test_refused_numbers() -> None:
     chosen, rejected = answers(CHOSEN), answers(REJECTED)
-    refuel = partial(refuel_loss, return_gaps_P=torch.zeros(1))
     for objective in (
-        refuel,
         dpo_loss,
         constant_action_loss,
         action_weighted_loss,
@@ -389,15 +323,6 @@ def test_refused_numbers() -> None:
         robust_dpo_loss(chosen=chosen, rejected=rejected, beta=1.0, label_smoothing=0.5)
     with pytest.raises(ValueError, match="nll_weight: expected 0 or more, got -1"):
         rpo_loss(chosen=chosen, rejected=rejected, beta=1.0, nll_weight=-1.0)
-    with pytest.raises(ValueError, match="alpha: expected 0 or more, got -1"):
-        xpo_loss(chosen=chosen, rejected=rejected, beta=1.0, alpha=-1.0)
-    for gaps, message in (
-        (torch.zeros(2), "expected one shape"),
-        (torch.zeros(1, dtype=torch.float64), "return_gaps_P: expected float32"),
-        (torch.zeros(1, requires_grad=True), "return_gaps_P: expected data without gradient"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            refuel_loss(chosen=chosen, rejected=rejected, return_gaps_P=gaps, beta=1.0)
     with pytest.raises(ValueError, match="simpo_gamma: expected 0 or more, got -1"):
         simpo_loss(chosen=chosen, rejected=rejected, beta=1.0, simpo_gamma=-1.0)
     with pytest.raises(ValueError, match="expected at least one pair, got none"):
