@@ -13,7 +13,7 @@ run that `train` has returned.
 
 import dataclasses
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -36,6 +36,7 @@ from forethought.libraries import load_quietly
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.task import require_known
 from forethought.runs.run_folder import RunFolder
+from forethought.runs.trackers import TrackerName, logging_to
 from forethought.training.run import Existing, OnIteration, calling
 from forethought.types import Trajectory
 
@@ -50,6 +51,7 @@ def train(
     existing: Existing = "refuse",
     on_iteration: OnIteration | None = None,
     reward: RewardFunction | None = None,
+    log: Sequence[TrackerName] | None = None,
 ) -> RunFolder: ...
 @overload
 def train(
@@ -59,6 +61,7 @@ def train(
     existing: Existing = "refuse",
     on_iteration: OnIteration | None = None,
     reward: RewardFunction | None = None,
+    log: Sequence[TrackerName] | None = None,
     **settings: object,
 ) -> RunFolder: ...
 def train(
@@ -68,6 +71,7 @@ def train(
     existing: Existing = "refuse",
     on_iteration: OnIteration | None = None,
     reward: RewardFunction | None = None,
+    log: Sequence[TrackerName] | None = None,
     **settings: object,
 ) -> RunFolder:
     """Trains a model, and returns the run folder.
@@ -85,6 +89,8 @@ def train(
         reward: gives the reward of every step in place of the environment. Settings record its
             name, `module:function`; only a function that can be imported by that name is found
             by worker processes, and by a run that is resumed from the command line.
+        log: where the numbers of `metrics.jsonl` go besides: "tensorboard", "wandb", "trackio";
+            by default TensorBoard, or what a resumed run has.
 
     Raises:
         ForethoughtError: settings, a model, an environment or data that cannot be used; the
@@ -109,7 +115,7 @@ def train(
     chosen = algorithm_of(config)
     if existing != "resume":
         chosen.check_run(config)
-    with calling(on_iteration):
+    with calling(on_iteration), logging_to(log):
         return RunFolder(chosen.train_run(config, existing=existing))
 
 

@@ -247,7 +247,7 @@ def _unknown(unknown: Sequence[str], kind: type[Any], program: str) -> str:
     if any(name.replace("_", "-").strip("-").startswith(log) for log in _LOGGING):
         return (
             f"unknown flag {name} — every run writes metrics.jsonl and TensorBoard scalars into "
-            "its folder: tensorboard --logdir runs"
+            "its folder; `forethought train … --log wandb` sends them to W&B as well"
         )
     known = [flag.name for flag in flags_of(kind) if flag.name.startswith("-")]
     nearest = _nearest(name, known)

@@ -21,6 +21,7 @@ from forethought.libraries import is_first_process, load_quietly
 from forethought.rollouts.task import require_known
 from forethought.runs.checkpoints import list_checkpoints
 from forethought.runs.run_folder import RunFolder
+from forethought.runs.trackers import TrackerName, logging_to
 
 Existing = Literal["refuse", "resume", "overwrite"]
 
@@ -40,6 +41,10 @@ class Train(Generic[ConfigT]):
 
     overwrite: Switch = False
     """Delete the run that is in the output folder, and start anew."""
+
+    log: tuple[TrackerName, ...] | None = None
+    """Where the numbers of metrics.jsonl go besides; by default TensorBoard, or what a resumed
+    run has. wandb and trackio need the extra `tracking`; WANDB_MODE=offline sends nothing."""
 
     dry_run: Switch = False
     """Print all settings and what they amount to, then stop; nothing is written."""
@@ -108,7 +113,7 @@ def _train(chosen: Algorithm, settings: Train[Any]) -> None:
         return
     if settings.processes != 1:
         sys.exit(_launched(chosen.name, config, settings))
-    with _session(chosen.name, config, settings.existing):
+    with logging_to(settings.log), _session(chosen.name, config, settings.existing):
         chosen.train_run(config, existing=settings.existing)
 
 
@@ -120,13 +125,16 @@ def _launched(name: str, config: AnyConfig, settings: Train[Any]) -> int:
 
     refuse_second_launch(settings.processes, os.environ)
     load_quietly(threads=config.compute.threads)
+    log = [] if settings.log is None else ["--log", *settings.log]
+    with logging_to(settings.log):
+        pass  # A tracker that is not installed is refused here.
     if settings.resume is not None:
-        return launch(settings.processes, ["train", name, "--resume", settings.resume])
+        return launch(settings.processes, ["train", name, "--resume", settings.resume, *log])
     algorithm_of(config).check_run(config)
     with TemporaryDirectory(prefix="forethought-") as folder:
         file = Path(folder) / "settings.yaml"
         file.write_text(dump_config(config), encoding="utf-8")
-        words = ["train", name, "--config", str(file)]
+        words = ["train", name, "--config", str(file), *log]
         return launch(settings.processes, [*words, *(["--overwrite"] * settings.overwrite)])
 
 

@@ -1,4 +1,4 @@
-"""The log of a run's numbers: one JSON object a line, and the same numbers in TensorBoard.
+"""The log of a run's numbers: one JSON object a line, and the same numbers in its trackers.
 
 `metrics.jsonl` holds what the run computed, so it is byte for byte the same for a
 run that was killed and resumed and for one that never stopped. What a clock
@@ -16,7 +16,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,8 @@ from forethought.durable import flush
 from forethought.errors import RunFolderError, StorageError, UnknownNameError
 from forethought.runs.log_seals import LogSeal, require_log, write_log_seals
 from forethought.runs.run_folder import RunFolder
+from forethought.runs.trackers import Trackers
 from forethought.types import Metric
-
-if TYPE_CHECKING:
-    from torch.utils.tensorboard.writer import SummaryWriter
 
 STEP = "step"
 """The first key of every line."""
@@ -61,10 +59,9 @@ class MetricsLog:
         self._folder = folder
         if folder.log_seals_path.exists():  # For it covers what is now cut off.
             self._seal()
-        self._metrics.cut()
-        self._timings.cut()
-        with _refusals(folder.tensorboard_dir):
-            self._tensorboard = _summary_writer(folder.tensorboard_dir, position.step + 1)
+        sent = self._metrics.cut() + self._timings.cut()
+        with _refusals(folder.path):
+            self._trackers = Trackers(folder, first_step=position.step + 1, sent=sent)
 
     @classmethod
     def create(cls, folder: RunFolder) -> "MetricsLog":
@@ -131,8 +128,8 @@ class MetricsLog:
             self.position()
         self._metrics.close()
         self._timings.close()
-        with _refusals(self._folder.tensorboard_dir):
-            self._tensorboard.close()
+        with _refusals(self._folder.path):
+            self._trackers.close()
 
     def __enter__(self) -> "MetricsLog":
         return self
@@ -145,15 +142,13 @@ class MetricsLog:
         seals = {path.name: log.seal() for path, log in logs.items()}
         write_log_seals(self._folder.path, seals)
 
-    def _append(self, file: "_LineFile", step: int, measures: Sequence[Metric]) -> None:
+    def _append(self, file: "_LineFile", step: int, metrics: Sequence[Metric]) -> None:
         if step < self._step:
             raise ValueError(f"steps never go back: got {step} after {self._step}")
-        file.append(_line(step, measures))
+        file.append(_line(step, metrics))
         self._step = step
-        with _refusals(self._folder.tensorboard_dir):
-            for measure in measures:
-                self._tensorboard.add_scalar(measure.name, float(measure.value), step)
-            self._tensorboard.flush()
+        with _refusals(self._folder.path):
+            self._trackers.log(step, metrics)
 
 
 class Series(NamedTuple):
@@ -249,10 +244,12 @@ class _LineFile:
         self._digest = hashlib.sha256(content[:size])
         self.is_open = True
 
-    def cut(self) -> None:
-        """Drops what comes after the size from which the file grows."""
+    def cut(self) -> int:
+        """Drops what comes after the size from which the file grows; how many lines that were."""
         with _refusals(self._path):
+            dropped = os.pread(self._descriptor, self._path.stat().st_size, self._size)
             os.ftruncate(self._descriptor, self._size)
+        return dropped.count(b"\n")
 
     def append(self, line: bytes) -> None:
         """Writes one line; where the disk refuses it, the file stays as it was."""
@@ -303,14 +300,6 @@ def _parsed(path: Path, number: int, line: bytes) -> tuple[int, list[Metric]]:
         raise StorageError(
             f'{path}: got line {number} = {line[:40]!r}, expected {{"step": ..., numbers by name}}'
         ) from None
-
-
-def _summary_writer(folder: Path, purge_step: int) -> "SummaryWriter":
-    """TensorBoard's writer, which makes its viewer forget what was logged from this step on."""
-    # Imported late: it takes seconds, and reading a log needs none of it.
-    from torch.utils.tensorboard.writer import SummaryWriter
-
-    return SummaryWriter(str(folder), purge_step=purge_step)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ metrics.jsonl      one line per log; equal for a run that was killed and resumed
 timings.jsonl      wall-clock numbers, which are never equal
 logs.json          a seal of both logs
 tensorboard/       the same scalars
+trackers.json      what else gets them
 checkpoints/       step_N/
 trajectories/      *.parquet
 published/ work/   weights for engines, and episodes for workers, where there are any
@@ -75,6 +76,11 @@ class RunFolder:
     @property
     def tensorboard_dir(self) -> Path:
         return self.path / "tensorboard"
+
+    @property
+    def trackers_path(self) -> Path:
+        """Which trackers the run logs to, and its name there."""
+        return self.path / "trackers.json"
 
     @property
     def checkpoints_dir(self) -> Path:
@@ -226,6 +232,7 @@ class RunFolder:
             self.timings_path,
             self.log_seals_path,
             self.tensorboard_dir,
+            self.trackers_path,
             self.checkpoints_dir,
             self.trajectories_dir,
             self.pairs_dir,

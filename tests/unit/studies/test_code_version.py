@@ -25,7 +25,7 @@ def test_all_sources_are_there() -> None:
 
 
 STORING = {
-    *("durable.py", "durable.py", "cache.py"),
+    *("durable.py", "cache.py"),
     *("runs/metrics.py", "runs/pairs.py", "runs/run_folder.py"),
 }
 """What puts numbers on the disk and reads them back equal, or fails."""
@@ -113,7 +113,7 @@ def test_a_file_that_is_new_gone_or_renamed_counts(package: Path) -> None:
             id="a comment",
         ),
         pytest.param(
-            Rewording("losses/ppo.py", "The policy's terms", "The terms"),
+            Rewording("losses/ppo.py", "PPO's losses", "The losses of PPO"),
             id="a module's docstring",
         ),
     ],
