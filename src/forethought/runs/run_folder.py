@@ -35,6 +35,7 @@ from forethought.durable import temporary_name, write_text
 from forethought.errors import RunFolderError
 
 LOG_SEALS = "logs.json"
+TRACKERS = "trackers.json"
 _LOCK = ".lock"
 _HOLDER = ".holder"
 
@@ -76,11 +77,6 @@ class RunFolder:
     @property
     def tensorboard_dir(self) -> Path:
         return self.path / "tensorboard"
-
-    @property
-    def trackers_path(self) -> Path:
-        """Which trackers the run logs to, and its name there."""
-        return self.path / "trackers.json"
 
     @property
     def checkpoints_dir(self) -> Path:
@@ -232,7 +228,7 @@ class RunFolder:
             self.timings_path,
             self.log_seals_path,
             self.tensorboard_dir,
-            self.trackers_path,
+            self.path / TRACKERS,
             self.checkpoints_dir,
             self.trajectories_dir,
             self.pairs_dir,
@@ -281,26 +277,10 @@ def _refusals(path: Path) -> Generator[None]:
 
 
 PACKAGES = (
-    "forethought",
-    "torch",
-    "transformers",
-    "tokenizers",
-    "peft",
-    "accelerate",
-    "safetensors",
-    "gymnasium",
-    "numpy",
-    "pillow",
-    "pyarrow",
-    "pyyaml",
-    "tyro",
-    "tqdm",
-    "tensorboard",
-    "matplotlib",
-    "filelock",
-    "packaging",
-    "uvicorn",
-    "httptools",
+    *("forethought", "torch", "transformers", "tokenizers", "peft"),
+    *("accelerate", "safetensors", "gymnasium", "numpy", "pillow"),
+    *("pyarrow", "pyyaml", "tyro", "tqdm", "tensorboard"),
+    *("matplotlib", "filelock", "packaging", "uvicorn", "httptools"),
 )
 """Whose versions `environment.txt` names: this package and what it depends on."""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from forethought.durable import write_text
 from forethought.errors import MissingDependencyError, StorageError
-from forethought.runs.run_folder import RunFolder
+from forethought.runs.run_folder import TRACKERS, RunFolder
 from forethought.types import Metric
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ class Trackers:
             sent: lines that come again and that the others, which drop nothing, have already.
         """
         tracking = _tracking(folder)
-        self._opened = [_open(name, folder, tracking.run, first_step) for name in tracking.names]
+        self._opened = {
+            name: _open(name, folder, tracking.run, first_step) for name in tracking.names
+        }
         self._sent = sent
 
     def log(self, step: int, metrics: Sequence[Metric]) -> None:
@@ -77,19 +79,19 @@ class Trackers:
         values = {name: float(value) for name, value in metrics}
         was_sent = self._sent > 0
         self._sent -= was_sent
-        for tracker in self._opened:
-            if tracker.name == "tensorboard" or not was_sent:
+        for name, tracker in self._opened.items():
+            if name == "tensorboard" or not was_sent:
                 tracker.log(values, step=step)
 
     def close(self) -> None:
         """Ends the run in every tracker; a second call does nothing."""
         while self._opened:
-            self._opened.pop().finish()
+            self._opened.popitem()[1].finish()
 
 
 def _tracking(folder: RunFolder) -> Tracking:
     """As it was chosen now, or else as the folder has it."""
-    path, chosen = folder.trackers_path, _chosen.get()
+    path, chosen = folder.path / TRACKERS, _chosen.get()
     stored = None
     if path.exists():
         try:

@@ -9,7 +9,7 @@ import pytest
 
 from forethought.errors import MissingDependencyError
 from forethought.runs.metrics import MetricsLog, MetricsPosition
-from forethought.runs.run_folder import RunFolder
+from forethought.runs.run_folder import TRACKERS, RunFolder
 from forethought.runs.trackers import TrackerName, logging_to
 from forethought.types import Metric
 from tests.skips import needs
@@ -44,7 +44,7 @@ def test_tensorboard_alone_is_usual_and_leaves_no_note(folder: RunFolder) -> Non
     with MetricsLog.create(folder) as log:
         log.log(0, [Metric("x", 1.0)])
     assert list(folder.tensorboard_dir.glob("events.*"))
-    assert not folder.trackers_path.exists()
+    assert not (folder.path / TRACKERS).exists()
 
 
 def test_a_tracker_that_is_not_installed_is_refused_before_anything_is_written(
@@ -95,7 +95,7 @@ def test_wandb_gets_every_step_once(folder: RunFolder, monkeypatch: pytest.Monke
     monkeypatch.setenv("WANDB_SILENT", "true")
     log_and_resume(folder, "wandb")
     assert list(wandb_steps(folder)) == [(0, 0.0), (1, 1.0), (2, 2.0), (3, 3.0)]
-    assert json.loads(folder.trackers_path.read_text())["log"] == ["wandb"]
+    assert json.loads((folder.path / TRACKERS).read_text())["log"] == ["wandb"]
 
 
 @pytest.mark.filterwarnings("default")
@@ -108,7 +108,7 @@ def test_trackio_gets_every_step_once(
     log_and_resume(folder, "trackio")
     from trackio.sqlite_storage import SQLiteStorage
 
-    run = json.loads(folder.trackers_path.read_text())["run"]
+    run = json.loads((folder.path / TRACKERS).read_text())["run"]
     rows = SQLiteStorage.get_logs("forethought", run)
     assert [(row["step"], row["x"]) for row in rows] == [(0, 0.0), (1, 1.0), (2, 2.0), (3, 3.0)]
 
