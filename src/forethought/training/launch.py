@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,9 @@ from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from forethought.errors import ConfigError
+
+_ENDED_BY_LAUNCHER = (-signal.SIGTERM, 128 + signal.SIGTERM)
+"""Exit codes of a process that the launcher ended, since another one had failed."""
 
 
 def refuse_second_launch(processes: int, environ: Mapping[str, str]) -> None:
@@ -53,15 +57,19 @@ def launch(processes: int, words: Sequence[str]) -> int:
             rdzv_backend="c10d",
             rdzv_endpoint="localhost:0",
             monitor_interval=0.1,
+            max_restarts=0,
             logs_specs=DefaultLogsSpecs(log_dir=folder, redirects=quiet),
         )
         try:
             elastic_launch(config, sys.executable)("-u", "-m", "forethought", *words)
-        except SignalException as signal:
-            return 128 + signal.sigval
+        except SignalException as received:
+            return 128 + received.sigval
         except ChildFailedError as error:
             rank, failure = error.get_first_failure()
-            if rank > 0:
+            own = error.failures.get(0)
+            if own is not None and own.exitcode not in _ENDED_BY_LAUNCHER:
+                failure = own  # It has spoken for itself.
+            else:
                 _show_last_line(folder, rank)
             code = failure.exitcode
             return code if code >= 0 else 128 - code
