@@ -110,7 +110,7 @@ def weigh_mismatch(
         rescored: the same with those of the trainer.
 
     Returns:
-        The rescored samples, with importance weights where `generation.importance_cap` is set;
+        The recomputed samples, with importance weights where `generation.importance_cap` is set;
         and mean and largest |log π - log π_engine| of a token and the mean k3 estimate of
         KL(π_engine || π), nats, over all processes. Without engines, no metric.
     """

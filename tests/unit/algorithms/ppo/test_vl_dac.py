@@ -47,6 +47,7 @@ def given(ratios: list[list[float]], values: list[float]) -> tuple[Scores, Old]:
         advantages_B=torch.tensor([2.0, -1.0]),
         value_targets_B=torch.tensor([2.0, 2.0]),
         reference_logprobs_BT=zeros_BT,
+        importance_BT=MASK_BT.float(),
     )
     return Scores(new_BT.requires_grad_(), zeros_BT, values_B), old
 
