@@ -38,8 +38,10 @@ SPECIAL_TOKENS = (PAD, END, "<|system|>", "<|user|>", "<|assistant|>", IMAGE)
 # one word with its space, or a run of the rest: a bin, or a square and who stands on it, can be one
 # token, formulas stay readable token by token, and the punctuation between two JSON fields is one
 # token.
-PIECES = r"(?<![A-Za-z])b[0-9]{3}(?![0-9])|"
-PIECES += r" ?[A-Za-z]{1,4}[0-9](?![0-9])|[0-9]|[+\-*/()=]| ?[A-Za-z]+|[^A-Za-z0-9+\-*/()=]+"
+PIECES = (
+    r"(?<![A-Za-z])b[0-9]{3}(?![0-9])|"
+    r" ?[A-Za-z]{1,4}[0-9](?![0-9])|[0-9]|[+\-*/()=]| ?[A-Za-z]+|[^A-Za-z0-9+\-*/()=]+"
+)
 
 CHAT_TEMPLATE = """\
 {%- for message in messages -%}

@@ -164,7 +164,7 @@ class Shards:
         """Inside, the first process's module holds whole weights in main memory, to be saved; one
         weight at a time passes through the others."""
         self.split()
-        kept: list[tuple[dict[str, Any], str, nn.Parameter]] = []
+        kept: list[tuple[dict[str, Any], str, DTensor]] = []
         whole: dict[int, nn.Parameter] = {}
         for module in self._module.modules():
             own: dict[str, Any] = module._parameters  # pyright: ignore[reportPrivateUsage]
