@@ -11,6 +11,7 @@ from forethought.errors import PolicyError
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.loading import ADAPTER_CONFIG, require_safetensors
 from forethought.models.lora import activate_adapter, load_adapter, unload_adapter
+from forethought.models.model_files import NO_CODE
 
 _LOADING = threading.Lock()
 """Transformers changes torch for the whole process while it loads a model."""
@@ -120,7 +121,11 @@ class ServedWeights:
             require_safetensors(str(path))
             with _LOADING:
                 fresh = type(model).from_pretrained(
-                    str(path), dtype=model.dtype, use_safetensors=True, local_files_only=True
+                    str(path),
+                    dtype=model.dtype,
+                    use_safetensors=True,
+                    local_files_only=True,
+                    **NO_CODE,
                 )
             model.load_state_dict(fresh.state_dict())
         except (OSError, ValueError, RuntimeError, KeyError, SafetensorError) as error:

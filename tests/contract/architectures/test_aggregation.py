@@ -23,6 +23,7 @@ def shortened(sample: Sample, length: int) -> Sample:
         is_thought=sample.is_thought[:length],
         old_logprobs=sample.old_logprobs[:length],
         reference_logprobs=sample.reference_logprobs[:length],
+        importance=sample.importance[:length],
     )
 
 

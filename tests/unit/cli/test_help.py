@@ -84,9 +84,9 @@ def test_what_help_shows_has_its_text_and_its_default(type_: Type) -> None:
 )
 def test_short_names_equal_long_ones(type_: Type, short: str, long: str) -> None:
     plan = type_(f"{TRAIN} --environment.id NumberLine --model tiny {short}")
-    assert plan == type_(f"{TRAIN} --environment.id NumberLine --model tiny {long}")
+    assert plan.out == type_(f"{TRAIN} --environment.id NumberLine --model tiny {long}").out
     assert plan.code == 0
-    assert plan != type_(f"{TRAIN} --environment.id NumberLine --model tiny")
+    assert plan.out != type_(f"{TRAIN} --environment.id NumberLine --model tiny").out
 
 
 @pytest.mark.parametrize(
