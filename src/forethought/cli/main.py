@@ -50,7 +50,7 @@ class Failure(NamedTuple):
 
 
 def explain(error: Exception) -> Failure | None:
-    """The line for an error that a person can mend; None for a bug, which is to be seen."""
+    """The line for an error that a person can fix; None for a bug, which is to be seen."""
     if isinstance(error, ForethoughtError):
         return _failure(str(error), error.exit_code)
     if isinstance(error, BrokenPipeError) and _stdout_is_closed():

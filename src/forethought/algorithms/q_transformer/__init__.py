@@ -7,7 +7,7 @@ Q-Transformer: learn the value of every token of an action, from stored episodes
 
 Each token of a response is a dimension of the action; its value is the best value of the next
 one. The model's logits are the log-odds of the values, so the run's greedy policy (temperature 0)
-takes the best token of each dimension. It starts from nothing, without behavior cloning.
+takes the best token of each dimension. It is trained from scratch, without behavior cloning.
 
 Examples:
   forethought train q-transformer --data data/pick --environment.id Manipulation \\

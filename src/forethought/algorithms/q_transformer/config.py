@@ -31,8 +31,8 @@ class QTransformerConfig:
     """
 
     model: PathField = path_field("tiny")
-    """Where Q starts: "tiny" (made from nothing), a run folder, a folder of `save_pretrained`, or
-    a hub id. Logits of a language model say that its likely tokens are worth most."""
+    """Where Q starts: "tiny" (randomly initialized), a run folder, a folder of `save_pretrained`,
+    or a hub id. Logits of a language model say that its likely tokens are worth most."""
 
     data: PathField = path_field("data/trajectories")
     """A file or folder of trajectories (`forethought collect`)."""
