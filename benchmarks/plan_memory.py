@@ -1,7 +1,7 @@
 """Is the plan true? The memory that an update needs, predicted and measured.
 
-    python benchmarks/plan_memory.py [NAME…]
-    python benchmarks/plan_memory.py llava-1.6-7b     # what it needs on cards of 80 GB
+    python -m benchmarks.plan_memory [NAME…]
+    python -m benchmarks.plan_memory llava-1.6-7b     # what it needs on cards of 80 GB
 
 Each row is a model of random weights (SmolLM2: the real ones). One fresh process predicts from the
 configuration alone, another does the update and notes by how much its resident memory grew: a
@@ -303,7 +303,7 @@ def main() -> int:
     for name in sys.argv[1:] or CASES:
         bytes_of: list[float] = []
         for what in ("predict", "measure"):
-            command = [sys.executable, __file__, what, name]
+            command = [sys.executable, "-m", "benchmarks.plan_memory", what, name]
             done = subprocess.run(
                 command, env=environment, check=True, stdout=subprocess.PIPE, text=True
             )

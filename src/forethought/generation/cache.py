@@ -7,6 +7,7 @@ any decoder with plain attention layers runs on it.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,6 +16,13 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 
 _LINE = 64
 """Bytes of a line of the processor's cache."""
+
+
+class Further(NamedTuple):
+    """Where tokens go that are written after what rows hold."""
+
+    rows_B: Tensor
+    positions_BS: Tensor
 
 
 class RowLayer(CacheLayerMixin):
@@ -27,6 +35,7 @@ class RowLayer(CacheLayerMixin):
         self.prefill_rows: tuple[Tensor, ...] = ()
         self.decode_rows = torch.empty(0)
         self.positions_B = torch.empty(0)
+        self.further: Further | None = None
         self.length = 0
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
@@ -50,6 +59,11 @@ class RowLayer(CacheLayerMixin):
                 self.keys[:, :, :length].index_copy_(0, rows_B, key_states)
                 self.values[:, :, :length].index_copy_(0, rows_B, value_states)
             return key_states, value_states
+        if self.further is not None:
+            rows_B, positions_BS = self.further
+            self.keys[rows_B[:, None], :, positions_BS] = key_states.transpose(1, 2)
+            self.values[rows_B[:, None], :, positions_BS] = value_states.transpose(1, 2)
+            return self.keys[rows_B, :, : self.length], self.values[rows_B, :, : self.length]
         self.keys[self.decode_rows, :, self.positions_B] = key_states[:, :, 0]
         self.values[self.decode_rows, :, self.positions_B] = value_states[:, :, 0]
         active = len(self.decode_rows)
@@ -97,6 +111,17 @@ class RowCache(Cache):
         for layer in self.row_layers:
             layer.prefill_rows = rows_B
 
+    def begin_further(self, rows_B: Tensor, positions_BS: Tensor, length: int) -> None:
+        """The next forward pass holds, for each of these rows, S tokens that come after others.
+
+        Args:
+            positions_BS: where they go.
+            length: positions that attention sees.
+        """
+        for layer in self.row_layers:
+            layer.prefill_rows = ()
+            layer.further, layer.length = Further(rows_B, positions_BS), length
+
     def begin_decode(self, positions_B: Tensor, length: int) -> None:
         """The next forward pass holds one token for each of rows 0 … B-1.
 
@@ -106,7 +131,7 @@ class RowCache(Cache):
         """
         rows_B = torch.arange(len(positions_B), device=positions_B.device)
         for layer in self.row_layers:
-            layer.prefill_rows = ()
+            layer.prefill_rows, layer.further = (), None
             layer.decode_rows, layer.positions_B, layer.length = rows_B, positions_B, length
 
     def copy_rows(self, sources: Tensor, destinations: Tensor, length: int) -> None:

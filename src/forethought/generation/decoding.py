@@ -1,53 +1,35 @@
 """The decode loop: continuous batching over a preallocated cache.
 
 Rows are independent. A finished row leaves at once and the next request takes its
-place; equal prompts are computed once and copied. Every answer's randomness comes from
+place; equal prompts are computed once and copied, and of a prompt that begins as one before
+(a conversation's next one) only the rest is computed. Every answer's randomness comes from
 its own seed, so an answer does not depend on what is generated beside it. Several models
 may read the same rows, and agree on one distribution.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
-from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from forethought.generation.contract import GenerationRequest, GenerationResult
+from forethought.generation.prefill import Mix, PromptReader
+from forethought.generation.prompt_rows import Prefilled
 from forethought.generation.queue import RequestQueue, room_for
 from forethought.generation.sampling import ActionField, draw_tokens, nucleus
 from forethought.generation.stepping import SteppedModel
 from forethought.models.actor_critic import RULED_OUT, ActorCritic
-from forethought.models.batching import Example, build_batch, plan_rows
 from forethought.models.encoding import Encoder
-from forethought.types import Completion, FinishReason, Prompt
-
-PREFILL_TOKENS = {"cpu": 2048}
-"""At most so many prompt tokens in one forward pass: on the CPU as many as leave what the
-layers compute in the processor's cache."""
-PREFILL_TOKENS_ELSEWHERE = 16384
-
-Mix = Callable[[Sequence[Tensor]], Tensor]
-"""From each model's logits [B, V] of the same rows to those that are drawn from."""
-
-
-class _Prefilled(NamedTuple):
-    """A prompt that has been through the model; its keys and values lie in a cache row."""
-
-    row: int
-    logits_V: Tensor
-    value: float | None
-    length: int
-    position_lag: int
+from forethought.types import Completion, FinishReason
 
 
 class _Row:
     """A request being answered."""
 
     def __init__(
-        self, request: GenerationRequest, prefilled: _Prefilled, field: ActionField | None
+        self, request: GenerationRequest, prefilled: Prefilled, field: ActionField | None
     ) -> None:
         self.request = request
         self.value = prefilled.value
@@ -100,12 +82,10 @@ class DecodeLoop:
         self._encoder = encoder
         self._slots = slots
         self._device = actor_critic.model.device
-        self._prefill_tokens = PREFILL_TOKENS.get(self._device.type, PREFILL_TOKENS_ELSEWHERE)
         self._waiting = RequestQueue()
         self._rows: list[_Row] = []
-        # Rows 0 … slots-1 decode; the others keep prefilled prompts for whoever asks next.
-        self._prefilled: OrderedDict[bytes, _Prefilled] = OrderedDict()
-        self._free_prompt_rows = list(range(2 * slots - 1, slots - 1, -1))
+        # Rows 0 … slots-1 decode; the others keep prompts for whoever asks next.
+        self.prompts = PromptReader(self._models, encoder, mix, range(slots, 2 * slots))
         self._lengths_B = np.zeros(slots, dtype=np.int64)
         self._lags_B = np.zeros(slots, dtype=np.int64)
         self._temperatures_B = torch.zeros(slots, device=self._device)
@@ -151,25 +131,24 @@ class DecodeLoop:
         homes: dict[bytes, int] = {}
         for row, request in enumerate(seated, first):
             homes.setdefault(request.prompt.key, row)
-        written = self._prefill_missing(requests, homes)
+        for model in self._models:
+            model.ensure_capacity(max(map(room_for, requests)))
+        written = self.prompts.read([request.prompt for request in requests], homes)
         copies: list[tuple[int, int]] = []
         for row, request in enumerate(seated, first):
-            prefilled = self._prefilled[request.prompt.key]
+            prefilled = self.prompts[request.prompt.key]
             if row not in written:
                 copies.append((prefilled.row, row))
             self._seat(row, request, prefilled)
-        if copies:
-            sources, rows = map(self._tensor, zip(*copies, strict=True))
-            longest = int(self._lengths_B[first : len(self._rows)].max())
-            for model in self._models:
-                model.copy_rows(sources, rows, longest)
+        if seated:
+            self._copy(copies, int(self._lengths_B[first : len(self._rows)].max()))
         return [self._valued(request) for request in requests if request.max_new_tokens == 0]
 
     def _valued(self, request: GenerationRequest) -> GenerationResult:
         empty = Completion((), (), (), "", FinishReason.LENGTH, request.temperature)
-        return GenerationResult(request.key, empty, self._prefilled[request.prompt.key].value)
+        return GenerationResult(request.key, empty, self.prompts[request.prompt.key].value)
 
-    def _seat(self, row: int, request: GenerationRequest, prefilled: _Prefilled) -> None:
+    def _seat(self, row: int, request: GenerationRequest, prefilled: Prefilled) -> None:
         field = None
         if request.choices is not None:
             encoder = self._encoder
@@ -190,52 +169,16 @@ class DecodeLoop:
             self._logits_BV = prefilled.logits_V.new_zeros(self._slots, len(prefilled.logits_V))
         self._logits_BV[row] = prefilled.logits_V
 
-    def _prefill_missing(
-        self, requests: Sequence[GenerationRequest], homes: Mapping[bytes, int]
-    ) -> set[int]:
-        """Puts new prompts through the model.
-
-        Args:
-            homes: the row in which each prompt is to be continued, if in any.
-
-        Returns:
-            The rows that hold their prompt now.
-        """
-        missing: dict[bytes, Prompt] = {}
-        for request in requests:
-            if request.prompt.key in self._prefilled:
-                self._prefilled.move_to_end(request.prompt.key)
-            else:
-                missing[request.prompt.key] = request.prompt
-        for model in self._models:
-            model.ensure_capacity(max(map(room_for, requests)))
-        while len(self._free_prompt_rows) < len(missing):
-            _, evicted = self._prefilled.popitem(last=False)
-            self._free_prompt_rows.append(evicted.row)
-        prompts = list(missing.values())
-        for rows in plan_rows([Example(prompt, ()) for prompt in prompts], self._prefill_tokens):
-            self._prefill([prompts[index] for (index,) in rows], homes)
-        return {homes[key] for key in missing if key in homes}
-
-    def _prefill(self, prompts: Sequence[Prompt], homes: Mapping[bytes, int]) -> None:
-        rows = [self._free_prompt_rows.pop() for _ in prompts]
-        in_use = [homes.get(prompt.key, row) for prompt, row in zip(prompts, rows, strict=True)]
-        batch = build_batch([[Example(prompt, ())] for prompt in prompts], self._encoder)
-        batch = batch.to(self._device)
-        lengths = [len(prompt.token_ids) for prompt in prompts]
-        read = [
-            model.read_prompts(batch, lengths, self._tensor(rows), self._tensor(in_use))
-            for model in self._models
-        ]
-        logits_BV = self._mix([one.logits_BV for one in read])
-        for index, prompt in enumerate(prompts):
-            self._prefilled[prompt.key] = _Prefilled(
-                rows[index],
-                logits_BV[index],
-                read[0].values[index],
-                lengths[index],
-                read[0].lags[index],
-            )
+    def _keep_written(self, finished: Sequence[int]) -> None:
+        """Keeps completions with their prompts: the next turn begins with both."""
+        moves: list[tuple[int, int]] = []
+        for index in finished:
+            row = self._rows[index]
+            # The last token was drawn, and has not been through the model.
+            kept = self.prompts.extend(row.request.prompt, row.ids[:-1])
+            if kept is not None:
+                moves.append((index, kept))
+        self._copy(moves, int(self._lengths_B[list(finished)].max()))
 
     # --- tokens ------------------------------------------------------------------------
 
@@ -261,6 +204,7 @@ class DecodeLoop:
                 finished.append(index)
         results = [self._finish(self._rows[index]) for index in finished]
         if finished:
+            self._keep_written(finished)
             self._retire(finished)
         if self._rows:
             self._forward_last_tokens()
@@ -326,9 +270,8 @@ class DecodeLoop:
         del self._rows[keep:]
         if not movers:
             return
-        longest = int(self._lengths_B[movers].max())
-        for model in self._models:
-            model.copy_rows(self._tensor(movers), self._tensor(holes), longest)
+        moves = list(zip(movers, holes, strict=True))
+        self._copy(moves, int(self._lengths_B[movers].max()))
         for array in (self._lengths_B, self._lags_B, self._counts_B):
             array[holes] = array[movers]
         for tensor in (self._temperatures_B, self._uniforms_BT):
@@ -343,6 +286,14 @@ class DecodeLoop:
             [model.read_tokens(ids_B1, lengths_B, lags_B) for model in self._models]
         )
         self._lengths_B[:active] += 1
+
+    def _copy(self, moves: Sequence[tuple[int, int]], length: int) -> None:
+        """Copies the first `length` positions of cache rows onto others: from, to."""
+        if not moves:
+            return
+        sources, rows = map(self._tensor, zip(*moves, strict=True))
+        for model in self._models:
+            model.copy_rows(sources, rows, length)
 
     def _tensor(self, numbers: Sequence[object]) -> Tensor:
         return torch.tensor(numbers, dtype=torch.int64, device=self._device)

@@ -210,7 +210,7 @@ class SteppedModel:
         self._module = actor_critic
         self._limits = encoder.limits
         self._rows = rows
-        self._device = actor_critic.model.device
+        self.device = actor_critic.model.device
         self._dtype = actor_critic.model.dtype
         self._last_layer = LastLayer(actor_critic.model, layers=encoder.limits.layers)
         self._attention = TokenStepAttention(actor_critic.model)
@@ -244,7 +244,7 @@ class SteppedModel:
         assert self._cache is not None
         self._cache.begin_prefill(*rows)
         positions = self._module.position_ids(batch)
-        ends_B = torch.tensor([length - 1 for length in lengths], device=self._device)
+        ends_B = torch.tensor([length - 1 for length in lengths], device=self.device)
 
         def forward() -> Tensor:
             logits_RWV: Tensor = self._module.model(
@@ -262,17 +262,61 @@ class SteppedModel:
             hidden_RWH = self._module.without_projection(forward)
         hidden_BH = hidden_RWH.flatten(0, 1)[batch.value_sources_B]
         logits_BV = self._module.logits(hidden_BH)
-        head = self._module.value_head
-        values: list[float | None] = [None] * len(lengths)
-        if head is not None:
-            values = head(hidden_BH).tolist()
         lags = [0] * len(lengths)
         if positions is not None:
             lags = [
                 int(positions[:, index, :length].max()) + 1 - length
                 for index, length in enumerate(lengths)
             ]
-        return PromptsRead(logits_BV, values, lags)
+        return PromptsRead(logits_BV, self._values(hidden_BH), lags)
+
+    def read_further(
+        self, tokens: Sequence[Sequence[int]], starts: Sequence[int], rows: Sequence[int]
+    ) -> PromptsRead:
+        """Puts the rest of prompts through the model whose beginnings are in the cache already.
+
+        Args:
+            tokens: the rest of each, at least one token.
+            starts: how many tokens of each its row holds.
+            rows: of the cache.
+        """
+        assert self._cache is not None
+        width = max(map(len, tokens))
+        self._cache.ensure_capacity(max(starts) + width)  # Padding is written, too.
+        ids_BS = torch.tensor([[*rest, *[rest[-1]] * (width - len(rest))] for rest in tokens])
+        ends_B = torch.tensor([len(rest) - 1 for rest in tokens])
+        own_S, starts_B = torch.arange(width), torch.tensor(starts)
+        positions_BS = starts_B[:, None] + own_S
+        length = int(positions_BS.max()) + 1
+        ahead_B1ST = (torch.arange(length) > positions_BS[:, :, None])[:, None]
+        mask_B1ST = torch.zeros(ahead_B1ST.shape, dtype=self._dtype)
+        mask_B1ST.masked_fill_(ahead_B1ST, torch.finfo(self._dtype).min)
+        # Padding has no position of its own: the model may know no further ones.
+        known_BS = torch.minimum(positions_BS, (starts_B + ends_B)[:, None])
+        ends_B = ends_B.to(self.device)
+        self._cache.begin_further(
+            torch.tensor(rows, device=self.device), positions_BS.to(self.device), length
+        )
+
+        def forward() -> Tensor:
+            logits_BSV: Tensor = self._module.model(
+                input_ids=ids_BS.to(self.device),
+                attention_mask=mask_B1ST.to(self.device),
+                position_ids=known_BS.to(self.device),
+                past_key_values=self._cache,
+                logits_to_keep=own_S.to(self.device),
+                use_cache=True,
+            ).logits
+            return logits_BSV
+
+        with self._last_layer.only_at(ends_B):
+            hidden_BSH = self._module.without_projection(forward)
+        hidden_BH = hidden_BSH[torch.arange(len(rows), device=self.device), ends_B]
+        return PromptsRead(self._module.logits(hidden_BH), self._values(hidden_BH), [0] * len(rows))
+
+    def _values(self, hidden_BH: Tensor) -> list[float | None]:
+        head = self._module.value_head
+        return [None] * len(hidden_BH) if head is None else head(hidden_BH).tolist()
 
     def read_tokens(
         self, ids_B1: Tensor, lengths_B: NDArray[np.int64], lags_B: NDArray[np.int64]
@@ -288,13 +332,13 @@ class SteppedModel:
         """
         assert self._cache is not None
         length = int(lengths_B.max()) + 1
-        positions_B = torch.from_numpy(lengths_B.copy()).to(self._device)
+        positions_B = torch.from_numpy(lengths_B.copy()).to(self.device)
         self._cache.begin_decode(positions_B, length)
-        ahead_B11T = torch.arange(length, device=self._device) > positions_B[:, None, None, None]
+        ahead_B11T = torch.arange(length, device=self.device) > positions_B[:, None, None, None]
         # To be added to the scores: a mask of booleans is converted anew by every layer.
-        mask_B11T = torch.zeros(ahead_B11T.shape, dtype=self._dtype, device=self._device)
+        mask_B11T = torch.zeros(ahead_B11T.shape, dtype=self._dtype, device=self.device)
         mask_B11T.masked_fill_(ahead_B11T, torch.finfo(self._dtype).min)
-        position_ids_B = positions_B + torch.from_numpy(lags_B.copy()).to(self._device)
+        position_ids_B = positions_B + torch.from_numpy(lags_B.copy()).to(self.device)
         with self._attention():
             logits_B1V = self._module.model(
                 input_ids=ids_B1,

@@ -7,6 +7,7 @@ import pytest
 
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.batching import Example
+from forethought.types import Prompt
 from tests.contract.architectures.helpers import (
     answer,
     conversation_of,
@@ -38,6 +39,24 @@ def test_sampled_logprobs_and_values_equal_a_fresh_forward_pass(policy: HuggingF
         assert logprobs == pytest.approx(results[key].completion.logprobs, abs=1e-4)
         assert value == pytest.approx(results[key].value, abs=1e-4)
     assert len({round(value, 3) for _, value in scored}) > 10
+
+
+def test_the_next_turn_of_a_conversation_equals_a_fresh_forward_pass(
+    policy: HuggingFacePolicy,
+) -> None:
+    """Its beginning is in the cache: the last prompt, and the completion that was written to it."""
+    prompts = [prompt for prompt in make_prompts(policy, 20) if not prompt.images][:4]
+    for _ in range(3):
+        results = answer(policy, prompts, [3, 5, 2, 6][: len(prompts)], temperature=0.7)
+        written = [results[key].completion.token_ids for key in range(len(prompts))]
+        examples = [Example(*one) for one in zip(prompts, written, strict=True)]
+        for key, (logprobs, value) in enumerate(score(policy, examples, temperature=0.7)):
+            assert logprobs == pytest.approx(results[key].completion.logprobs, abs=1e-4)
+            assert value == pytest.approx(results[key].value, abs=1e-4)
+        prompts = [
+            Prompt((), (*p.token_ids, *ids, *p.token_ids[-4:]))
+            for p, ids in zip(prompts, written, strict=True)
+        ]
 
 
 def test_images_are_seen(seeing_policy: HuggingFacePolicy) -> None:

@@ -24,7 +24,8 @@ def test_chunks_equal_the_whole_in_value_and_gradient(policy: HuggingFacePolicy)
     for (logprobs, value), (expected_logprobs, expected_value) in zip(
         chunked, at_once, strict=True
     ):
-        assert logprobs == pytest.approx(expected_logprobs, abs=1e-5)
+        # Log-probs of a model as large as SmolLM2 are tens of nats: fp32 has seven digits.
+        assert logprobs == pytest.approx(expected_logprobs, abs=1e-5, rel=5e-6)
         assert value == pytest.approx(expected_value, abs=1e-5)
     assert gradients.keys() == expected.keys()
     for name, gradient in gradients.items():
