@@ -34,6 +34,12 @@ def _decoding() -> Iterator[BenchmarkResult]:
     return measure_decoding()
 
 
+def _conversations() -> Iterator[BenchmarkResult]:
+    from benchmarks.speed.conversations import measure_conversations
+
+    return measure_conversations()
+
+
 def _ppo() -> Iterator[BenchmarkResult]:
     from benchmarks.speed.ppo import measure_ppo
 
@@ -62,6 +68,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "environments": _environments,
     "alfworld": _alfworld,
     "decoding": _decoding,
+    "conversations": _conversations,
     "ppo": _ppo,
     "q_sft": _q_sft,
     "store": _store,

@@ -233,7 +233,7 @@ class _Ours:
         )
         self.context = PPOContext(policy, updater, config, run)
         self.laps: list[Lap] = []
-        self._collector = make_collector(self.context, world, runner, on_step=lambda _: None)
+        self._collector = make_collector(self.context, world, runner, policy, lambda _: None)
 
     def collect(self) -> Collected:
         return collect(self._collector, self.context.config, self.context.run)

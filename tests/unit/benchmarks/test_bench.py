@@ -8,6 +8,7 @@ import torch
 from benchmarks.speed import BENCHMARKS, BenchmarkResult
 from benchmarks.speed.chess import measure_chess
 from benchmarks.speed.contract import Pair, compare
+from benchmarks.speed.conversations import measure_conversations
 from benchmarks.speed.decoding import DTYPES, load_as_published, measure_decoding
 from benchmarks.speed.environments import measure_environments
 from benchmarks.speed.models import make_models
@@ -172,3 +173,13 @@ def test_values_are_learned_beside_imitation() -> None:
     (result,) = measure_q_sft(batch=2, pairs=1)
     assert (result.name, result.unit) == ("q_sft/training beside sft", "tokens/s")
     assert result.ratio is not None
+
+
+@pytest.mark.slow
+def test_of_a_game_of_wordle_most_of_each_prompt_is_known() -> None:
+    results = measure_conversations(
+        environments=("Wordle",), pairs=1, episodes=32, updates_before=2
+    )
+    speed, computed = results
+    assert speed.value > 0 < (speed.baseline or 0)
+    assert computed.value < 0.5 * (computed.baseline or 0)
