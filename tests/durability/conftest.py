@@ -33,6 +33,12 @@ DPO = (
     "--optimizer.learning-rate 3e-4"
 )
 """Twelve iterations from `CHOOSING`."""
+DPO_TRAJECTORY = (
+    "--pairing trajectory --loss-type sigmoid --ref-model-sync-every 3 "
+    "--consistency-reference start --consistency-sides both"
+)
+"""A reference that moves and one that stays, and pairs in every iteration: with APW, the default,
+some iterations have none."""
 UNTRAINED = "warning: every response of the first iteration was invalid"
 """Ten updates teach nobody the form of a response; actions are then drawn, and learned from."""
 

@@ -35,7 +35,15 @@ from forethought.runs.metrics import MetricsLog, read_metrics
 from forethought.runs.run_folder import LOG_SEALS, RunFolder
 from forethought.types import Metric, Trajectory
 from tests.durability.comparison import assert_same_run, iterations_with_pairs
-from tests.durability.conftest import CHOOSING, DPO, PPO, PPO_ITERATIONS, SFT, trained
+from tests.durability.conftest import (
+    CHOOSING,
+    DPO,
+    DPO_TRAJECTORY,
+    PPO,
+    PPO_ITERATIONS,
+    SFT,
+    trained,
+)
 from tests.durability.kills import kill_and_resume, moments
 from tests.unit.data.builders import make_trajectory
 from tests.unit.environments.hostile_environment import HOSTILE, HostileWorld
@@ -293,7 +301,7 @@ def _runs(folder: Path) -> dict[str, tuple[str, int]]:
         "sft": (SFT, 10),
         "ppo": (ppo, PPO_ITERATIONS),
         "gigpo": (f"{ppo} --advantage gigpo --group-size 4 --total-steps 800", PPO_ITERATIONS),
-        "dpo": (f"{DPO} --model {choosing} --pairing trajectory", PPO_ITERATIONS),
+        "dpo": (f"{DPO} --model {choosing} {DPO_TRAJECTORY}", PPO_ITERATIONS),
         "q-sft": (f"train q-sft {stored}", 24),
         "ilql": (f"train ilql {stored}", 24),
         "archer": (f"train archer {stored}", 36),
@@ -303,7 +311,7 @@ def _runs(folder: Path) -> dict[str, tuple[str, int]]:
 ATTACKS: dict[str, tuple[Callable[[int], Found], int]] = {
     "workers": (killed_workers, 40),
     "values": (hostile_values, 5),
-    "checkpoints": (flipped_checkpoints, 70),
+    "checkpoints": (flipped_checkpoints, 200),
     "shards": (flipped_shards, 200),
     "results": (flipped_results, 500),
     "runs": (killed_runs, 10),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.durability.comparison import assert_same_run, iterations_with_pairs
-from tests.durability.conftest import CHOOSING, DPO, trained
+from tests.durability.conftest import CHOOSING, DPO, DPO_TRAJECTORY, trained
 from tests.durability.kills import kill_and_resume, moments
 
 pytestmark = pytest.mark.slow
@@ -23,11 +23,7 @@ def dpo(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.parametrize(
     "how",
     [
-        pytest.param(
-            "--pairing trajectory --loss-type sigmoid --ref-model-sync-every 3 "
-            "--consistency-reference start --consistency-sides both",
-            id="trajectory: a reference that moves and one that stays",
-        ),
+        pytest.param(DPO_TRAJECTORY, id="trajectory: a reference that moves and one that stays"),
         pytest.param("--pairing matched --group-size 4", id="matched"),
         pytest.param("--pairing branch --branches 3 --ref-model-sync-every 3", id="branch"),
     ],
