@@ -255,7 +255,8 @@ class Manipulation:
         if self._goal.near is None:
             return bool(at[2] > rest + LIFTED)
         apart = float(np.hypot(*(at - self._simulator.object_at(self._goal.near))[:2]))
-        is_resting = at[2] < rest + 0.02 and self._simulator.object_speed(0) < 0.05
+        is_low = bool(at[2] < rest + 0.02)
+        is_resting = is_low and self._simulator.object_speed(0) < 0.05
         return is_resting and apart < NEAR and not self._simulator.holds(0)
 
     def _name(self, number: int) -> str:

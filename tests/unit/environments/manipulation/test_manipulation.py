@@ -40,6 +40,7 @@ def play(environment: "Manipulation", seed: int) -> list[float]:
     while True:
         reward, terminated, truncated = environment.step(environment.expert().action)
         rewards.append(reward)
+        assert environment.success() is (reward == 1.0)  # A bool, also while the object hangs.
         if terminated or truncated:
             return rewards
 
