@@ -1,7 +1,7 @@
-"""How does a method grow with the model? A picture of a study whose rows are "SIZE: METHOD".
+"""How does a method grow with the model? A plot of a study whose variants are "SIZE: METHOD".
 
     python benchmarks/model_sizes.py configs/studies/q_sft_sizes.yaml
-    python benchmarks/model_sizes.py STUDY.yaml --judging sampled --svg sizes.svg
+    python benchmarks/model_sizes.py STUDY.yaml --extra sampled --svg sizes.svg
 
 Across: the parameters of the model that acts, heads and copies for learning left out. Up: the mean
 return on held-out episodes with its 95 % interval, a line for each method; also printed as a table.
@@ -20,7 +20,7 @@ from forethought.errors import ConfigError
 from forethought.evaluation.statistics import Interval
 from forethought.runs.checkpoints import model_source
 from forethought.studies.config import load_study
-from forethought.studies.plan import Cell, Plan, code_version, plan_study
+from forethought.studies.plan import Plan, StudyRun, code_version, plan_study
 from forethought.studies.running import read_outcome
 from forethought.studies.summary import StageSummary, summarize
 
@@ -36,7 +36,7 @@ APART = 1.05
 
 
 class Point(NamedTuple):
-    """One row of the study."""
+    """One variant of the study."""
 
     size: str
     parameters: int
@@ -44,42 +44,42 @@ class Point(NamedTuple):
     interval: Interval
 
 
-def read_points(plan: Plan, judging: str | None) -> dict[str, list[Point]]:
-    """The finished rows of each method, smallest model first.
+def read_points(plan: Plan, extra: str | None) -> dict[str, list[Point]]:
+    """The finished variants of each method, smallest model first.
 
     Raises:
-        ConfigError: a row's name is no "SIZE: METHOD", or nobody was judged that way.
+        ConfigError: a variant's name is no "SIZE: METHOD", or there is no such evaluation.
     """
-    names = [each.name for each in plan.also_judged]
-    if judging is not None and judging not in names:
-        raise ConfigError(f"--judging: got {judging}, expected {' or '.join(names) or 'none'}")
-    rows = {row.name: row for row in plan.rows}
+    names = [each.name for each in plan.extra_evaluations]
+    if extra is not None and extra not in names:
+        raise ConfigError(f"--extra: got {extra}, expected {' or '.join(names) or 'none'}")
+    variants = {variant.name: variant for variant in plan.variants}
     found: defaultdict[str, list[Point]] = defaultdict(list)
-    summary = summarize(plan, [read_outcome(cell, plan) for cell in plan.cells()])
+    summary = summarize(plan, [read_outcome(run, plan) for run in plan.runs()])
     for stage in summary.stages:
-        size, separator, method = stage.row.partition(": ")
+        size, separator, method = stage.variant.partition(": ")
         if not separator:
-            raise ConfigError(f"row {stage.row!r}: expected a name like 'tiny: Q-SFT'")
-        if stage.is_last and (judged := _judged(stage, names, judging)) is not None:
-            parameters = count_parameters(rows[stage.row].chains[0][0])
-            found[method].append(Point(size, parameters, *judged))
+            raise ConfigError(f"variant {stage.variant!r}: expected a name like 'tiny: Q-SFT'")
+        if stage.is_last and (evaluated := _evaluated(stage, names, extra)) is not None:
+            parameters = count_parameters(variants[stage.variant].chains[0][0])
+            found[method].append(Point(size, parameters, *evaluated))
     return {
         method: sorted(points, key=lambda one: one.parameters) for method, points in found.items()
     }
 
 
-def _judged(
-    stage: StageSummary, names: list[str], judging: str | None
+def _evaluated(
+    stage: StageSummary, names: list[str], extra: str | None
 ) -> tuple[float, Interval] | None:
-    pool = stage.pool if judging is None else stage.also[names.index(judging)]
+    pool = stage.pool if extra is None else stage.extra[names.index(extra)]
     if pool is None or pool.return_interval is None:
         return None
     return pool.mean_return, pool.return_interval
 
 
-def count_parameters(cell: Cell) -> int:
-    """Of the model in a cell's newest checkpoint; tied weights once, as they are stored."""
-    weights = load_file(Path(model_source(str(cell.folder.path)), "model.safetensors"))
+def count_parameters(run: StudyRun) -> int:
+    """Of the model in a run's newest checkpoint; tied weights once, as they are stored."""
+    weights = load_file(Path(model_source(str(run.folder.path)), "model.safetensors"))
     return sum(weight.size for weight in weights.values())
 
 
@@ -116,14 +116,16 @@ def main() -> None:
     """Prints the table and draws the picture."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("study")
-    parser.add_argument("--judging", help="a name under also_judged; by default, greedy answers")
+    parser.add_argument(
+        "--extra", help="a name under extra_evaluations; by default, greedy decoding"
+    )
     parser.add_argument("--output", help="of the study, where it was not runs/studies/NAME")
     parser.add_argument("--svg", help="by default docs/results/NAME/sizes.svg")
     options = parser.parse_args()
     study = load_study(Path(options.study))
     output = Path(options.output or f"runs/studies/{study.name}")
     plan = plan_study(Path(options.study), study, output, code_version())
-    found = read_points(plan, options.judging)
+    found = read_points(plan, options.extra)
     svg = Path(options.svg or f"docs/results/{study.name}/sizes.svg")
     svg.parent.mkdir(parents=True, exist_ok=True)
     draw(found, svg)

@@ -11,8 +11,8 @@ checked in as docs/results/STUDY/results.json, and may choose columns and varian
 
 Without `columns` those of COLUMNS are shown, without `variants` all of the study's. The last stage
 of a variant is shown; `variant@1 as LABEL` is its first one under another name. `success of NAME`
-(or `return of NAME`, …) is a column of what the study also judged, such as other options of the
-environment or constrained decoding; `success of each seed` has one figure for every seed.
+(or `return of NAME`, …) is a column of the study's extra evaluation NAME, such as other options of
+the environment or constrained decoding; `success of each seed` has one figure for every seed.
 tests/design/test_study_tables.py compares every table that is checked in with what is generated,
 so that text and numbers cannot drift apart.
 """
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).parent
+SCHEMA_VERSION = 2
 Json = dict[str, Any]
 
 _BLOCK = re.compile(r"(<!-- study: ([^>]*?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -85,7 +86,7 @@ def table(request: str, studies: Path) -> str:
     """Lines of Markdown.
 
     Args:
-        request: what the comment says behind `study: `.
+        request: what the comment says after `study: `.
         studies: a folder for each study.
     """
     name, *choices = (part.strip() for part in request.split(";"))
@@ -94,6 +95,11 @@ def table(request: str, studies: Path) -> str:
         raise SystemExit(f"study: {request}: got {sorted(unknown)}, expected columns or variants")
     names = [each.strip() for each in chosen.get("columns", ", ".join(COLUMNS)).split(",")]
     results: Json = json.loads((studies / name / "results.json").read_text(encoding="utf-8"))
+    if results["schema_version"] != SCHEMA_VERSION:
+        raise SystemExit(
+            f"{name}/results.json: schema_version is {results['schema_version']}, expected "
+            f"{SCHEMA_VERSION} — `forethought migrate FILE --write` rewrites it"
+        )
     stages = _stages(results)
     last = [each for each in stages if "@" not in each]
     variants = [each.strip() for each in chosen.get("variants", " | ".join(last)).split("|")]
@@ -111,9 +117,9 @@ def table(request: str, studies: Path) -> str:
 def _stages(results: Json) -> dict[str, Json]:
     found: dict[str, Json] = {}
     for stage in results["stages"]:
-        found[f"{stage['row']}@{stage['stage']}"] = stage
+        found[f"{stage['variant']}@{stage['stage']}"] = stage
         if stage["is_last"]:
-            found[stage["row"]] = stage
+            found[stage["variant"]] = stage
     return found
 
 
@@ -121,20 +127,20 @@ def _column(name: str, request: str) -> tuple[str, Callable[[Json], str]]:
     """Head of a column, and the figure of a stage."""
     if name in OF_STAGE:
         return OF_STAGE[name]
-    kind, _, judging = name.partition(" of ")
+    kind, _, extra = name.partition(" of ")
     if kind not in POOLED:
         known = [*POOLED, *OF_STAGE]
         raise SystemExit(f"study: {request}: no column {kind!r}, but {known}")
     head, figure = POOLED[kind]
 
     def of(stage: Json) -> str:
-        if judging and judging not in stage["also_judged"]:
-            known = list(stage["also_judged"])
-            raise SystemExit(f"study: {request}: {judging!r} was not judged, but {known}")
-        pooled = stage["also_judged"][judging] if judging else stage["pooled"]
+        if extra and extra not in stage["extra_evaluations"]:
+            known = list(stage["extra_evaluations"])
+            raise SystemExit(f"study: {request}: no extra evaluation {extra!r}, but {known}")
+        pooled = stage["extra_evaluations"][extra] if extra else stage["pooled"]
         return "–" if pooled is None else figure(pooled)
 
-    return (f"{judging}: {head}" if judging else head), of
+    return (f"{extra}: {head}" if extra else head), of
 
 
 def main(arguments: list[str]) -> int:

@@ -18,7 +18,7 @@ def test_a_study(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     study = load_study(path)
     assert study.name == path.stem
-    assert plan_study(path, study, Path("runs"), "0").cells()
+    assert plan_study(path, study, Path("runs"), "0").runs()
     command = f"#   forethought study configs/studies/{path.name}\n"
     assert command in path.read_text(encoding="utf-8")
 
@@ -30,7 +30,7 @@ def test_the_smallest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["study", "configs/studies/bandit.yaml", "--output", str(output)]
     assert main([*words, "--results", str(results)]) == 0
     data = json.loads((results / "results.json").read_text(encoding="utf-8"))
-    assert [cell["state"] for cell in data["cells"]] == ["finished"] * 6
+    assert [run["state"] for run in data["runs"]] == ["finished"] * 6
     assert {path.name for path in results.iterdir()} == {
         *("table.md", "results.json", "success.svg", "curves.svg")
     }

@@ -56,12 +56,12 @@ def _stage(variant: str, number: int, is_last: bool, successes: int) -> dict[str
     seeds = [{"seed": 3, "policy": {"success_rate": 0.25, "mean_return": -1.0}}]
     seeds += [{"seed": 4, "policy": {"success_rate": 0.5, "mean_return": 2.0}}]
     return {
-        "row": variant,
+        "variant": variant,
         "stage": number,
         "is_last": is_last,
         "seeds": seeds,
         "pooled": pooled,
-        "also_judged": {"constrained": {**pooled, "success_rate": 0.9}, "unseen": None},
+        "extra_evaluations": {"constrained": {**pooled, "success_rate": 0.9}, "unseen": None},
         "training_s": 90.0,
     }
 
@@ -70,7 +70,9 @@ def _stage(variant: str, number: int, is_last: bool, successes: int) -> dict[str
 def studies(tmp_path: Path) -> Path:
     stages = [_stage("dr_grpo", 1, False, 100), _stage("dr_grpo", 2, True, 101)]
     (tmp_path / "toy").mkdir()
-    (tmp_path / "toy/results.json").write_text(json.dumps({"stages": stages}), encoding="utf-8")
+    (tmp_path / "toy/results.json").write_text(
+        json.dumps({"schema_version": 2, "stages": stages}), encoding="utf-8"
+    )
     return tmp_path
 
 
@@ -92,9 +94,7 @@ def test_what_is_written(study_tables: ModuleType, studies: Path) -> None:
     )
 
 
-def test_columns_of_seeds_and_of_what_was_also_judged(
-    study_tables: ModuleType, studies: Path
-) -> None:
+def test_columns_of_seeds_and_of_extra_evaluations(study_tables: ModuleType, studies: Path) -> None:
     columns = "success of constrained, success of unseen, success of each seed, return of each seed"
     table = study_tables.table(f"toy; columns: {columns}", studies).splitlines()
     assert table[0] == (
@@ -113,7 +113,7 @@ def test_another_figure_is_noticed(study_tables: ModuleType, studies: Path) -> N
     ("request_", "said"),
     [
         ("toy; columns: worth", "no column 'worth'"),
-        ("toy; columns: success of sampled", "'sampled' was not judged"),
+        ("toy; columns: success of sampled", "no extra evaluation 'sampled'"),
         ("toy; variants: ppo", "no variant 'ppo'"),
         ("toy; rows: ppo", "expected columns or variants"),
     ],

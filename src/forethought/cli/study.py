@@ -26,53 +26,52 @@ from forethought.studies.plan import Plan, code_version, plan_study
 from forethought.studies.running import Outcome, State, read_outcome
 
 FAILED = 1
-"""Exit code where a cell could not be finished."""
+"""Exit code where a run could not be finished."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """Which study, and where its results go."""
+    """Settings of `forethought study`."""
 
     study: Annotated[str, Operand("STUDY.yaml")]
-    """Rows, their stages, and seeds."""
+    """Study file: variants, their stages, and seeds."""
 
     only: tuple[str, ...] = ()
-    """Names of the rows to run; by default, all of them."""
+    """Names of the variants to run; by default, all of them."""
 
     output: str | None = None
-    """Where the cells' run folders lie; by default runs/studies/NAME."""
+    """Folder of the run folders; by default runs/studies/NAME."""
 
     results: str | None = None
-    """Where table and plots are written; by default the folder `results` of the output folder."""
+    """Folder of table and plots; by default the folder `results` of the output folder."""
 
     dry_run: Switch = False
-    """List the cells and how far they are, then stop; nothing is written."""
+    """List the runs and their state, then stop; nothing is written."""
 
 
 def study(settings: Study) -> int:
-    """Train a matrix of configurations × seeds, judge each, and write one table.
+    """Train a matrix of variants × seeds, evaluate each run, and write one table.
 
-    A study file names rows; a row is a chain of stages (a file for any `train`, with
+    A study file names variants; a variant is a chain of stages (a file for any `train`, with
     overrides), each of which starts from the model of the one before. Every stage of every
-    seed is a cell with a run folder. Cells that rows share are trained once;
-    finished cells are kept as long as their settings and the code stay the same; the same
-    command again goes on where it was stopped.
+    seed is a run. Runs that variants share are trained once; finished runs are kept as long as
+    their settings and the code stay the same; the same command resumes after an interruption.
 
     Examples:
       forethought study configs/studies/bandit.yaml
       forethought study configs/studies/bandit.yaml --dry-run
-      forethought study configs/studies/bandit.yaml --only "action alone"
+      forethought study configs/studies/bandit.yaml --only "λ = 0"
     """
     file = Path(settings.study)
     config = load_study(file)
     output = Path(settings.output or f"runs/studies/{config.name}")
     plan = plan_study(file, config, output, code_version())
-    _require_rows(settings.only, plan)
+    _require_variants(settings.only, plan)
     if settings.dry_run:
-        _print_cells(plan, settings.only)
+        _print_runs(plan, settings.only)
         return 0
     results = Path(settings.results) if settings.results else output / "results"
-    with continued_by(lambda: f"finished cells are kept; continue with: {_same_again(settings)}"):
+    with continued_by(lambda: f"finished runs are kept; continue with: {_same_again(settings)}"):
         outcomes = _run(plan, results, settings.only)
     return _tell(outcomes, plan, results)
 
@@ -81,30 +80,30 @@ def _run(plan: Plan, results: Path, only: Sequence[str]) -> list[Outcome]:
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError("a study was launched in several processes — it runs in one")
     load_quietly()
-    # All of it now, or the first cell's time would hold what it takes to load.
-    for each in {algorithm_of(cell.config) for cell in plan.cells(only)}:
+    # All of it now, or the first run's time would hold what it takes to load.
+    for each in {algorithm_of(run.config) for run in plan.runs(only)}:
         load(each.train)
     from forethought.studies.results import write_results
-    from forethought.studies.running import Work, run_cells
+    from forethought.studies.running import Work, complete_runs
 
     def train(config: AnyConfig, existing: Literal["refuse", "resume"]) -> Path:
         """As `forethought train` does."""
-        _forget_last_cell()
+        _forget_last_run()
         if existing == "refuse":
             algorithm_of(config).check_run(config)
             _require_different(config, plan)
         return algorithm_of(config).train_run(config, existing=existing)
 
-    def after_cell() -> None:
+    def after_run() -> None:
         write_results(plan, results)
 
-    return run_cells(
-        plan, Work(train, partial(_judge, ScriptedRows()), _say, after_cell), only=only
+    return complete_runs(
+        plan, Work(train, partial(_evaluate, ScriptedRows()), _say, after_run), only=only
     )
 
 
-def _forget_last_cell() -> None:
-    """Accelerate keeps one state per process, and refuses a cell of another precision; memory
+def _forget_last_run() -> None:
+    """Accelerate keeps one state per process, and refuses a run of another precision; memory
     is given back before the next model is made."""
     from accelerate.state import AcceleratorState
 
@@ -113,16 +112,18 @@ def _forget_last_cell() -> None:
 
 
 def _require_different(config: AnyConfig, plan: Plan) -> None:
-    """Refuses, before a cell is trained, more episodes than there are to judge it on."""
+    """Refuses, before a run is trained, more episodes than there are to evaluate it on."""
     own = config.environment
-    for options in (own.options, *(judging.applied(own.options) for judging in plan.also_judged)):
+    for options in (own.options, *(extra.applied(own.options) for extra in plan.extra_evaluations)):
         variant = replace(own, options=options)
         require_different(
             open_task(variant, PromptConfig(), default_image_size=None), plan.episodes
         )
 
 
-def _judge(scripted: ScriptedRows, config: AnyConfig, settings: EvaluationSettings) -> Evaluation:
+def _evaluate(
+    scripted: ScriptedRows, config: AnyConfig, settings: EvaluationSettings
+) -> Evaluation:
     """As `forethought evaluate` does; episodes sampled or held are not kept."""
     from forethought.agents.sources import find_source
     from forethought.cli.evaluate import Evaluate, evaluate_with_bar
@@ -131,7 +132,7 @@ def _judge(scripted: ScriptedRows, config: AnyConfig, settings: EvaluationSettin
     if longest is not None:
         sampling = replace(settings.sampling, max_new_tokens=longest)
         settings = replace(settings, sampling=sampling)
-    judged = evaluate_with_bar(
+    evaluated = evaluate_with_bar(
         Evaluate(
             run=config.output,
             evaluation=settings,
@@ -142,41 +143,43 @@ def _judge(scripted: ScriptedRows, config: AnyConfig, settings: EvaluationSettin
         keep=settings.sampling.temperature == 0 and not settings.sampling.constrain_actions,
         scripted=scripted,
     )
-    return judged.evaluation
+    return evaluated.evaluation
 
 
-def _require_rows(names: Sequence[str], plan: Plan) -> None:
-    known = [row.name for row in plan.rows]
+def _require_variants(names: Sequence[str], plan: Plan) -> None:
+    known = [variant.name for variant in plan.variants]
     for name in names:
         if name not in known:
-            raise UnknownNameError(f"unknown row {name!r} — known: {', '.join(known)}")
+            raise UnknownNameError(f"unknown variant {name!r} — known: {', '.join(known)}")
 
 
-def _print_cells(plan: Plan, only: Sequence[str]) -> None:
-    outcomes = [read_outcome(c, plan) for c in plan.cells(only)]
-    print("\n".join(align([("cell", "state", "steps", "rows"), *_rows(outcomes, plan)], left=True)))
+def _print_runs(plan: Plan, only: Sequence[str]) -> None:
+    outcomes = [read_outcome(c, plan) for c in plan.runs(only)]
+    print(
+        "\n".join(align([("run", "state", "steps", "variants"), *_rows(outcomes, plan)], left=True))
+    )
     print()
     for unit, title in ((UPDATES, "optimizer steps"), (ENVIRONMENT_STEPS, ENVIRONMENT_STEPS)):
-        of_unit = [o for o in outcomes if o.cell.config.length.unit == unit]
+        of_unit = [o for o in outcomes if o.run.config.length.unit == unit]
         print(f"{title}: {_total_steps(of_unit)}")
 
 
 def _total_steps(outcomes: Sequence[Outcome]) -> str:
-    known = [(o.cell.steps, o.is_trained) for o in outcomes if o.cell.steps is not None]
+    known = [(o.run.steps, o.is_trained) for o in outcomes if o.run.steps is not None]
     unknown = len(outcomes) - len(known)
     if unknown and not known:
         return "unknown, the stored episodes decide"
     total = sum(steps for steps, _ in known)
     missing = sum(steps for steps, is_trained in known if not is_trained)
     more = f"; unknown for {unknown} more, which learn from stored episodes" if unknown else ""
-    return f"{total:,}, of which {missing:,} in cells that are not trained yet{more}"
+    return f"{total:,}, of which {missing:,} in runs that are not trained yet{more}"
 
 
 def _rows(outcomes: Sequence[Outcome], plan: Plan) -> Iterator[tuple[str, ...]]:
     for outcome in outcomes:
-        cell = outcome.cell
-        steps = "unknown" if cell.steps is None else f"{cell.steps:,}"
-        yield cell.name, outcome.state, steps, ", ".join(plan.rows_of(cell))
+        run = outcome.run
+        steps = "unknown" if run.steps is None else f"{run.steps:,}"
+        yield run.name, outcome.state, steps, ", ".join(plan.variants_of(run))
 
 
 def _tell(outcomes: Sequence[Outcome], plan: Plan, results: Path) -> int:
@@ -188,7 +191,7 @@ def _tell(outcomes: Sequence[Outcome], plan: Plan, results: Path) -> int:
     print(f"written: {', '.join(map(str, written))}")
     unfinished = [outcome for outcome in outcomes if outcome.state is not State.FINISHED]
     for outcome in unfinished:
-        _say(f"{outcome.cell.name}: {outcome.state}: {outcome.error or 'not run'}")
+        _say(f"{outcome.run.name}: {outcome.state}: {outcome.error or 'not run'}")
     return FAILED if unfinished else 0
 
 

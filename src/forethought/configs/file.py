@@ -138,7 +138,7 @@ def _read_fields(path: Path, version_field: str, known_version: int) -> dict[str
     version = fields.pop(version_field, known_version)
     if version != known_version:
         way = "rewrite the file for it, or use the Forethought that wrote it"
-        if version_field == "config_version" and version == 1:
+        if version == 1:
             way = f"`forethought migrate {path} --write` rewrites it"
         raise ConfigError(
             f"{path}: {version_field} is {shown(version)} — this Forethought reads "

@@ -1,10 +1,11 @@
-"""Settings files of an earlier version, rewritten for this one; comments stay.
+"""Files of an earlier version, rewritten for this one; comments stay.
 
-Version 2 says what the field says (`bc_epochs`, `num_envs`, `loss_type`); nothing means anything
-else than before.
+Settings, studies of such, and the `results.json` of a study. Version 2 uses the names of the
+literature and of the libraries around us (`bc_epochs`, `num_envs`, `loss_type`); no meaning
+changed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import yaml
@@ -40,6 +41,16 @@ RENAMED = {
 }
 """Fields of version 1, by the last part of their names, and what they are called now."""
 
+RENAMED_IN_STUDIES = {
+    "also_judged": "extra_evaluations",
+    "cell": "run",
+    "cells": "runs",
+    "row": "variant",
+    "rows": "variants",
+    "world": "environment",
+}
+"""Fields of version 1 of a study, and of its results."""
+
 _VALUES = {
     ("loss_type", "dpo"): "sigmoid",
     ("loss_type", "rdpo"): "robust",
@@ -50,6 +61,8 @@ _VALUES = {
     ("history", "memory"): "summary",
     ("on_invalid", "penalise"): "penalize",
     ("config_version", "1"): "2",
+    ("schema_version", "1"): "2",
+    ("study_version", "1"): "2",
 }
 """Values of version 1, with the present name of their field, and what they are now."""
 
@@ -67,7 +80,7 @@ class Change(NamedTuple):
 
 
 def migrate(text: str) -> tuple[str, list[Change]]:
-    """A settings file, or a study of such, of version 1 as version 2 writes it.
+    """A settings file, a study of such, or a study's results of version 1 as version 2 writes it.
 
     Returns:
         The new text, and what was changed, in the order of the file. No changes: the file is of
@@ -80,7 +93,8 @@ def migrate(text: str) -> tuple[str, list[Change]]:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
         raise ConfigError(f"not YAML: {' '.join(str(error).split())}") from error
-    changes = sorted(set(_changes(root)), key=lambda change: change.start)
+    names = {**RENAMED, **RENAMED_IN_STUDIES} if _is_of_a_study(root) else RENAMED
+    changes = sorted(set(_changes(root, names)), key=lambda change: change.start)
     for change in reversed(changes):
         text = text[: change.start] + change.new + text[change.end :]
     return text, changes
@@ -88,12 +102,26 @@ def migrate(text: str) -> tuple[str, list[Change]]:
 
 def renamed(name: str) -> str | None:
     """What a field of version 1 is called now; None where it was none, or has kept its name."""
+    return _renamed(name, {**RENAMED, **RENAMED_IN_STUDIES})
+
+
+def _renamed(name: str, names: Mapping[str, str]) -> str | None:
     path, _, last = name.rpartition(".")
-    new = RENAMED.get(last)
+    new = names.get(last)
     return None if new is None else f"{path}.{new}" if path else new
 
 
-def _changes(root: yaml.Node | None) -> Iterator[Change]:
+def _is_of_a_study(root: yaml.Node | None) -> bool:
+    """Whether the file is a study of version 1, or its results."""
+    keys = (
+        {key.value for key, _ in root.value if isinstance(key, yaml.ScalarNode)}
+        if isinstance(root, yaml.MappingNode)
+        else set[str]()
+    )
+    return bool(keys & {"study_version", "rows"}) or {"schema_version", "study"} <= keys
+
+
+def _changes(root: yaml.Node | None, names: Mapping[str, str]) -> Iterator[Change]:
     seen: set[int] = set()
     left = [root]
     while left:
@@ -108,7 +136,7 @@ def _changes(root: yaml.Node | None) -> Iterator[Change]:
             left.append(value)
             if not isinstance(key, yaml.ScalarNode):
                 continue
-            name = renamed(key.value) or key.value
+            name = _renamed(key.value, names) or key.value
             if name != key.value:
                 yield _change(key, name)
             if isinstance(value, yaml.ScalarNode):
@@ -119,4 +147,5 @@ def _changes(root: yaml.Node | None) -> Iterator[Change]:
 
 def _change(node: yaml.ScalarNode, new: str) -> Change:
     start, end = node.start_mark, node.end_mark
-    return Change(start.line + 1, node.value, new, start.index, end.index)
+    quote = node.style if node.style in ("'", '"') else ""
+    return Change(start.line + 1, node.value, f"{quote}{new}{quote}", start.index, end.index)

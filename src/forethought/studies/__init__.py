@@ -1,5 +1,5 @@
-"""What differs, and by how much? Configurations × seeds, and the table that comes of them.
+"""Comparisons: variants of settings × seeds, and the table of their results.
 
-A study knows how cells are named, kept, resumed and counted. It trains nothing itself: how
-a cell is trained and judged is handed to it.
+A study names, keeps, resumes and counts runs. It trains nothing itself: the functions that train
+and evaluate a run are handed to it.
 """

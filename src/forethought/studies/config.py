@@ -1,11 +1,11 @@
-"""What a study file says: rows of stages, seeds, and how many episodes judge them.
+"""A study file: variants and their stages, seeds, and the number of evaluation episodes.
 
-    study_version: 1
+    study_version: 2
     name: bandit
     seeds: [0, 1]
     episodes: 500
-    rows:
-      - name: whole answer
+    variants:
+      - name: whole completion
         stages:
           - config: configs/bandit_sft.yaml
           - config: configs/bandit_ppo.yaml
@@ -25,17 +25,17 @@ from forethought.configs.parts import SamplingConfig, require
 from forethought.errors import ConfigError
 from forethought.evaluation.evaluate import EvaluationSettings
 
-STUDY_VERSION = 1
+STUDY_VERSION = 2
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _SET_BY_THE_STUDY = {
     "seed": "the study's seeds set it",
-    "output": "every cell has a run folder of its own",
+    "output": "every run has a run folder of its own",
 }
 
 
 @dataclass(frozen=True)
 class StageConfig:
-    """One training of a row; a later one starts from the model of the one before."""
+    """One training of a variant; a later one starts from the model of the one before."""
 
     config: str
     """A file of settings, as `forethought train … --config` takes it."""
@@ -51,17 +51,17 @@ class StageConfig:
 
 
 @dataclass(frozen=True)
-class RowConfig:
+class VariantConfig:
     """One configuration: a chain of stages."""
 
     name: str
-    """As the table calls it."""
+    """Name in the table."""
 
     stages: tuple[StageConfig, ...]
     """In the order in which they are trained."""
 
     seeds: tuple[int, ...] | None = None
-    """By default, the study's."""
+    """Seeds of this variant; by default, the study's."""
 
     def __post_init__(self) -> None:
         is_line = bool(self.name.strip()) and self.name.isprintable()
@@ -78,18 +78,18 @@ class RowConfig:
 
 
 @dataclass(frozen=True)
-class JudgingConfig:
-    """How the cells are judged as well, without training for it: in a variant of their world, by
-    sampled answers, or held to the actions that are open."""
+class ExtraEvaluationConfig:
+    """A further evaluation of every run: with other options of the environment, with sampled
+    completions, or with constrained decoding. Nothing is trained for it."""
 
     name: str
-    """As the table calls it: letters, digits, `_`, `-` and `.`."""
+    """Name in the table: letters, digits, `_`, `-` and `.`."""
 
     options: tuple[str, ...] = ()
-    """`KEY=VALUE`, each in place of the cell's own option of that key, if it has one."""
+    """`KEY=VALUE`, each in place of the run's own option of that key, if it has one."""
 
     temperature: float = 0.0
-    """Of the answers; 0 takes the most likely token."""
+    """Sampling temperature; 0 takes the most likely token."""
 
     constrain_actions: bool = False
     """Constrained decoding to admissible actions (`rollout.constrain_actions`)."""
@@ -98,14 +98,14 @@ class JudgingConfig:
         is_name = _FOLDER_NAME.fullmatch(self.name) is not None
         require(is_name, "name", self.name, "letters, digits, _, - and .")
         require(self.temperature >= 0, "temperature", self.temperature, "0 or more")
-        is_variant = bool(self.options) or self.temperature > 0 or self.constrain_actions
+        differs = bool(self.options) or self.temperature > 0 or self.constrain_actions
         expected = "one or more, or a temperature above 0, or constrain_actions"
-        require(is_variant, "options", [], expected)
+        require(differs, "options", [], expected)
         for option in self.options:
             require("=" in option, "options", option, "KEY=VALUE")
 
     def settings(self, episodes: int) -> EvaluationSettings:
-        """How so many episodes are answered."""
+        """Settings of this evaluation on so many episodes."""
         return EvaluationSettings(
             episodes,
             sampling=SamplingConfig(
@@ -114,38 +114,38 @@ class JudgingConfig:
         )
 
     def applied(self, options: Sequence[str]) -> tuple[str, ...]:
-        """A cell's own options, changed to those that it is judged with."""
+        """The options of this evaluation: a run's own, with those of `options` in their place."""
         changed = {_key(option) for option in self.options}
         return (*(own for own in options if _key(own) not in changed), *self.options)
 
 
 @dataclass(frozen=True)
 class StudyConfig:
-    """Rows × seeds."""
+    """A study: variants × seeds."""
 
     name: str
-    """Of the folders that the study writes: letters, digits, `_`, `-` and `.`."""
+    """Name of the study's folder: letters, digits, `_`, `-` and `.`."""
 
     seeds: tuple[int, ...]
-    """Each row is trained with each of them."""
+    """Each variant is trained with each of them."""
 
-    rows: tuple[RowConfig, ...]
+    variants: tuple[VariantConfig, ...]
     """The configurations to compare."""
 
     episodes: int = 500
-    """Held-out episodes that every cell is judged on, the same for all."""
+    """Held-out episodes that every run is evaluated on, the same for all."""
 
-    also_judged: tuple[JudgingConfig, ...] = ()
-    """Where else, each on as many episodes."""
+    extra_evaluations: tuple[ExtraEvaluationConfig, ...] = ()
+    """Further evaluations, each on as many episodes."""
 
     def __post_init__(self) -> None:
         is_name = _FOLDER_NAME.fullmatch(self.name) is not None
         require(is_name, "name", self.name, "letters, digits, _, - and .")
         _require_seeds(self.seeds)
-        require(bool(self.rows), "rows", [], "one or more")
+        require(bool(self.variants), "variants", [], "one or more")
         require(self.episodes >= 1, "episodes", self.episodes, "1 or more")
-        _require_names("rows", [row.name for row in self.rows])
-        _require_names("also_judged", [judging.name for judging in self.also_judged])
+        _require_names("variants", [variant.name for variant in self.variants])
+        _require_names("extra_evaluations", [extra.name for extra in self.extra_evaluations])
 
 
 def load_study(path: Path) -> StudyConfig:

@@ -1,4 +1,4 @@
-"""The cells of a study: each stage of a variant, once per seed, with the code that it needs."""
+"""The runs of a study: each stage of a variant, once per seed, with the code that it needs."""
 
 import ast
 import hashlib
@@ -18,51 +18,56 @@ from forethought.configs.file import (
 )
 from forethought.errors import ConfigError
 from forethought.runs.run_folder import RunFolder
-from forethought.studies.config import JudgingConfig, RowConfig, StageConfig, StudyConfig
+from forethought.studies.config import (
+    ExtraEvaluationConfig,
+    StageConfig,
+    StudyConfig,
+    VariantConfig,
+)
 
 _KEY_IN_NAME = 12
 """Hexadecimal digits of the key that a folder's name holds."""
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One stage with one seed."""
+class StudyRun:
+    """One run of a study: one stage with one seed."""
 
     config: AnyConfig
     """Resolved: with its seed, its run folder and the model that it starts from."""
     key: str
     """Equal exactly where the same training would be done."""
-    start: "Cell | None"
-    """The cell of the stage before."""
+    start: "StudyRun | None"
+    """The run of the stage before."""
 
     @property
     def algorithm(self) -> str:
-        """As the command line calls it: `sft`, `ppo`."""
+        """Name on the command line: `sft`, `ppo`."""
         return algorithm_of(self.config).name
 
     @property
     def name(self) -> str:
-        """Of its folder."""
+        """Name of its folder."""
         return f"{self.algorithm}_seed_{self.config.seed}_{self.key[:_KEY_IN_NAME]}"
 
     @property
     def folder(self) -> RunFolder:
-        """Where it is trained."""
+        """Folder of the run."""
         return RunFolder(Path(self.config.output))
 
     @property
     def steps(self) -> int | None:
-        """In the unit of the run's length; None where stored episodes decide how many (SFT of
+        """Planned length, in the unit of the run; None where stored episodes decide it (SFT on
         data, Q-SFT, ILQL, ArCHer)."""
         return self.config.length.planned
 
 
 @dataclass(frozen=True)
-class Row:
-    """One configuration: for every seed, the cells of its stages."""
+class Variant:
+    """One configuration: for every seed, the runs of its stages."""
 
     name: str
-    chains: tuple[tuple[Cell, ...], ...]
+    chains: tuple[tuple[StudyRun, ...], ...]
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -72,68 +77,75 @@ class Row:
     def stages(self) -> int:
         return len(self.chains[0])
 
-    def stage(self, number: int) -> tuple[Cell, ...]:
-        """The cells of one stage, by seed."""
+    def stage(self, number: int) -> tuple[StudyRun, ...]:
+        """The runs of one stage, by seed."""
         return tuple(chain[number] for chain in self.chains)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a study consists of."""
+    """A study, resolved: all its runs."""
 
     name: str
     episodes: int
-    """That every cell is judged on."""
+    """Held-out episodes of every evaluation."""
     code: str
     """Version of the sources that determine results."""
-    rows: tuple[Row, ...]
-    also_judged: tuple[JudgingConfig, ...] = ()
+    variants: tuple[Variant, ...]
+    extra_evaluations: tuple[ExtraEvaluationConfig, ...] = ()
 
-    def cells(self, only: Sequence[str] = ()) -> list[Cell]:
-        """Each cell once, in the order in which they are run: all rows with their first seed,
+    def runs(self, only: Sequence[str] = ()) -> list[StudyRun]:
+        """Each run once, in the order of training: all variants with their first seed,
         then with their second, so that an unfinished study compares like with like.
 
         Args:
-            only: names of rows; none means all of them.
+            only: names of variants; none means all of them.
         """
-        rows = [row for row in self.rows if not only or row.name in only]
-        longest = max((len(row.chains) for row in rows), default=0)
+        variants = [variant for variant in self.variants if not only or variant.name in only]
+        longest = max((len(variant.chains) for variant in variants), default=0)
         ordered = (
-            cell
+            run
             for position in range(longest)
-            for row in rows
-            for chain in row.chains[position : position + 1]
-            for cell in chain
+            for variant in variants
+            for chain in variant.chains[position : position + 1]
+            for run in chain
         )
         return list(dict.fromkeys(ordered))
 
-    def rows_of(self, cell: Cell) -> list[str]:
-        """Names of the rows that a cell is part of."""
-        return [row.name for row in self.rows if any(cell in chain for chain in row.chains)]
+    def variants_of(self, run: StudyRun) -> list[str]:
+        """Names of the variants that share a run."""
+        return [
+            variant.name
+            for variant in self.variants
+            if any(run in chain for chain in variant.chains)
+        ]
 
 
 def plan_study(file: Path, study: StudyConfig, output: Path, code: str) -> Plan:
-    """Resolves every stage of every row for every seed.
+    """Resolves every stage of every variant for every seed.
 
     Args:
-        file: that the study was read from, for errors to name.
-        output: where the cells' run folders lie.
+        file: the study file, for error messages.
+        output: the folder of the run folders.
         code: version of the sources.
 
     Raises:
         ConfigError: a stage's file cannot be read, or an override is not one of its fields.
     """
-    rows = [
-        Row(row.name, tuple(_chains(row, study.seeds, output, code, f"{file}: rows[{number}]")))
-        for number, row in enumerate(study.rows)
+    variants = [
+        Variant(
+            variant.name,
+            tuple(_chains(variant, study.seeds, output, code, f"{file}: variants[{number}]")),
+        )
+        for number, variant in enumerate(study.variants)
     ]
-    return Plan(study.name, study.episodes, code, tuple(rows), study.also_judged)
+    return Plan(study.name, study.episodes, code, tuple(variants), study.extra_evaluations)
 
 
-def cell_key(config: AnyConfig, start: Cell | None, code: str) -> str:
-    """SHA-256 of the settings, of the cell before and of the code. Where a run is written
+def run_key(config: AnyConfig, start: StudyRun | None, code: str) -> str:
+    """SHA-256 of the settings, of the run before and of the code. Where a run is written
     does not matter; of the model, only what made it."""
-    model = config.model if start is None else "of the cell before"
+    model = config.model if start is None else "of the run before"
     content = {
         "config": dump_config(replace(config, output="", model=model)),
         "start": None if start is None else start.key,
@@ -143,14 +155,14 @@ def cell_key(config: AnyConfig, start: Cell | None, code: str) -> str:
 
 
 def _chains(
-    row: RowConfig, seeds: tuple[int, ...], output: Path, code: str, where: str
-) -> Iterator[tuple[Cell, ...]]:
-    configs = [_resolved(stage, f"{where}.stages[{n}]") for n, stage in enumerate(row.stages)]
-    for seed in seeds if row.seeds is None else row.seeds:
-        chain: list[Cell] = []
+    variant: VariantConfig, seeds: tuple[int, ...], output: Path, code: str, where: str
+) -> Iterator[tuple[StudyRun, ...]]:
+    configs = [_resolved(stage, f"{where}.stages[{n}]") for n, stage in enumerate(variant.stages)]
+    for seed in seeds if variant.seeds is None else variant.seeds:
+        chain: list[StudyRun] = []
         for config in configs:
             seeded = with_settings(config, [Setting("seed", seed)])
-            chain.append(_cell(seeded, chain[-1] if chain else None, output, code))
+            chain.append(_study_run(seeded, chain[-1] if chain else None, output, code))
         yield tuple(chain)
 
 
@@ -164,11 +176,11 @@ def _resolved(stage: StageConfig, where: str) -> AnyConfig:
         raise ConfigError(f"{where}.{field}: {error}") from error
 
 
-def _cell(config: AnyConfig, start: Cell | None, output: Path, code: str) -> Cell:
+def _study_run(config: AnyConfig, start: StudyRun | None, output: Path, code: str) -> StudyRun:
     if start is not None:
         config = replace(config, model=start.config.output)
-    cell = Cell(config, cell_key(config, start, code), start)
-    return replace(cell, config=replace(config, output=str(output / cell.name)))
+    run = StudyRun(config, run_key(config, start, code), start)
+    return replace(run, config=replace(config, output=str(output / run.name)))
 
 
 SOURCES = (
@@ -205,7 +217,7 @@ def sources(package: Path = PACKAGE) -> list[Path]:
 
 
 def _syntax(path: Path) -> str:
-    """A source without what stands beside the code: texts on their own explain, and do nothing."""
+    """A source without its docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         body = getattr(node, "body", None)

@@ -1,4 +1,4 @@
-"""Writes what a study has found so far: a page, its pictures, and the same for programs."""
+"""Results of a study so far: a page, its plots, and the same figures as JSON."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from forethought.errors import StorageError
 from forethought.evaluation.results import EvaluationRow
 from forethought.reports.charts import Curve, trend
 from forethought.runs.metrics import read_metrics
-from forethought.studies.plan import Cell, Plan, Row
+from forethought.studies.plan import Plan, StudyRun, Variant
 from forethought.studies.running import Outcome, read_outcome
 from forethought.studies.summary import (
     Pool,
@@ -41,7 +41,7 @@ _LEGEND_COLUMNS = 2
 _SUCCESS = "success_rate"
 
 
-class _Look(NamedTuple):
+class _LineStyle(NamedTuple):
     color: str
     line: str
 
@@ -56,11 +56,11 @@ def success_plot(summary: Summary) -> str | None:
         axes = figure.subplots()
         _plain_style(axes)
         for position, stage in enumerate(shown):
-            _plot_stage(axes, position, stage, _look_of(stage.row, summary).color)
+            _plot_stage(axes, position, stage, _style_of(stage.variant, summary).color)
         for reference in summary.references if len(summary.references) == 1 else ():
             _plot_level(axes, reference.random.success_rate, "random")
             _plot_level(axes, reference.ceiling.success_rate, "ceiling")
-        axes.set_yticks(range(len(shown)), [stage.row for stage in shown])
+        axes.set_yticks(range(len(shown)), [stage.variant for stage in shown])
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_xlim(-0.02, 1.02)
         axes.xaxis.set_major_formatter(PercentFormatter(1.0))
@@ -70,7 +70,7 @@ def success_plot(summary: Summary) -> str | None:
 
 def curves_plot(summary: Summary) -> str | None:
     """Success in training over environment steps: each seed thin, their mean thick."""
-    curves_of = {row.name: _curves(row) for row in summary.plan.rows}
+    curves_of = {variant.name: _curves(variant) for variant in summary.plan.variants}
     if not any(curves_of.values()):
         return None
     lines = -(-sum(map(bool, curves_of.values())) // _LEGEND_COLUMNS)
@@ -80,7 +80,7 @@ def curves_plot(summary: Summary) -> str | None:
         _plain_style(axes)
         for name, curves in curves_of.items():
             if curves:
-                _plot_row(axes, name, curves, _look_of(name, summary))
+                _plot_variant(axes, name, curves, _style_of(name, summary))
         axes.set_ylim(-0.02, 1.02)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
         axes.set_xlabel("environment steps")
@@ -90,18 +90,18 @@ def curves_plot(summary: Summary) -> str | None:
         return _svg(figure, f"{summary.plan.name}-curves")
 
 
-def _curves(row: Row) -> list[Curve]:
+def _curves(variant: Variant) -> list[Curve]:
     """One for each seed that has begun to learn from rewards."""
-    return [curve for chain in row.chains if (curve := learning_curve(chain)) is not None]
+    return [curve for chain in variant.chains if (curve := learning_curve(chain)) is not None]
 
 
-def learning_curve(chain: Sequence[Cell]) -> Curve | None:
-    """Success over the environment steps of a chain's stages, one behind the other."""
+def learning_curve(chain: Sequence[StudyRun]) -> Curve | None:
+    """Success over the environment steps of a chain's stages, one after the other."""
     xs: list[float] = []
     ys: list[float] = []
     before = 0.0
-    for cell in chain:
-        length, path = cell.config.length, cell.folder.metrics_path
+    for run in chain:
+        length, path = run.config.length, run.folder.metrics_path
         if length.unit != ENVIRONMENT_STEPS or not path.is_file():
             continue
         metrics = read_metrics(path)
@@ -110,8 +110,8 @@ def learning_curve(chain: Sequence[Cell]) -> Curve | None:
             steps_T = metrics.environment_steps(series.steps, per_step=length.per_line)
             xs += (before + steps_T).tolist()
             ys += series.values.tolist()
-        assert cell.steps is not None
-        before = max([before + cell.steps, *xs[-1:]])  # DPO's rounds end some steps late
+        assert run.steps is not None
+        before = max([before + run.steps, *xs[-1:]])  # DPO's rounds end some steps late
     return Curve(np.array(xs), trend(np.array(ys))) if xs else None
 
 
@@ -161,18 +161,20 @@ def _plot_level(axes: Axes, rate: float | None, label: str) -> None:
         )
 
 
-def _plot_row(axes: Axes, name: str, curves: Sequence[Curve], look: _Look) -> None:
+def _plot_variant(axes: Axes, name: str, curves: Sequence[Curve], line_style: _LineStyle) -> None:
     for curve in curves:
-        axes.plot(curve.x, curve.y, color=look.color, linewidth=0.8, alpha=0.45)
+        axes.plot(curve.x, curve.y, color=line_style.color, linewidth=0.8, alpha=0.45)
     mean = mean_curve(curves)
-    axes.plot(mean.x, mean.y, color=look.color, linestyle=look.line, linewidth=2.0, label=name)
+    axes.plot(
+        mean.x, mean.y, color=line_style.color, linestyle=line_style.line, linewidth=2.0, label=name
+    )
 
 
-def _look_of(row: str, summary: Summary) -> _Look:
-    """A row looks the same in both pictures, whatever else is shown."""
-    names = [row.name for row in summary.plan.rows]
-    looks = dict(zip(names, map(_Look, cycle(_COLORS), cycle(_LINES)), strict=False))
-    return looks[row]
+def _style_of(variant: str, summary: Summary) -> _LineStyle:
+    """A variant styles the same in both plots, whatever else is shown."""
+    names = [variant.name for variant in summary.plan.variants]
+    styles = dict(zip(names, map(_LineStyle, cycle(_COLORS), cycle(_LINES)), strict=False))
+    return styles[variant]
 
 
 def _plain_style(axes: Axes) -> None:
@@ -191,12 +193,12 @@ def _svg(figure: Figure, name: str) -> str:
     return file.getvalue().decode("utf-8")
 
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 TABLE, DATA, SUCCESS, CURVES = "table.md", "results.json", "success.svg", "curves.svg"
 
 
 def write_results(plan: Plan, folder: Path) -> list[Path]:
-    """Writes the results of all cells as they are on the disk now, finished or not.
+    """Writes the results of all runs as they are on the disk now, finished or not.
 
     Returns:
         What was written, the page first.
@@ -204,7 +206,7 @@ def write_results(plan: Plan, folder: Path) -> list[Path]:
     Raises:
         StorageError: the disk refuses.
     """
-    outcomes = [read_outcome(cell, plan) for cell in plan.cells()]
+    outcomes = [read_outcome(run, plan) for run in plan.runs()]
     summary = summarize(plan, outcomes)
     plots = {SUCCESS: success_plot(summary), CURVES: curves_plot(summary)}
     drawn = {name: svg for name, svg in plots.items() if svg is not None}
@@ -228,22 +230,22 @@ def to_json(summary: Summary) -> str:
         "training_s": summary.seconds,
         "references": [_reference(reference) for reference in summary.references],
         "stages": [_stage(stage, summary.plan) for stage in summary.stages],
-        "cells": [_cell(outcome, summary.plan) for outcome in summary.outcomes],
+        "runs": [_run(outcome, summary.plan) for outcome in summary.outcomes],
     }
     return json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def _stage(stage: StageSummary, plan: Plan) -> dict[str, Any]:
     return {
-        "row": stage.row,
+        "variant": stage.variant,
         "stage": stage.number,
         "is_last": stage.is_last,
         "algorithm": stage.algorithm,
         "seeds": [_of_seed(outcome) for outcome in stage.outcomes],
         "pooled": None if stage.pool is None else _pool(stage.pool),
-        "also_judged": {
-            judging.name: None if found is None else _pool(found)
-            for judging, found in zip(plan.also_judged, stage.also, strict=True)
+        "extra_evaluations": {
+            extra.name: None if found is None else _pool(found)
+            for extra, found in zip(plan.extra_evaluations, stage.extra, strict=True)
         },
         "training_s": stage.seconds,
     }
@@ -252,8 +254,8 @@ def _stage(stage: StageSummary, plan: Plan) -> dict[str, Any]:
 def _of_seed(outcome: Outcome) -> dict[str, Any]:
     evaluation = outcome.evaluation
     return {
-        "seed": outcome.cell.config.seed,
-        "cell": outcome.cell.key,
+        "seed": outcome.run.config.seed,
+        "run": outcome.run.key,
         "state": outcome.state,
         "policy": None if evaluation is None else _agent(evaluation.policy),
     }
@@ -277,7 +279,7 @@ def _pool(pool: Pool) -> dict[str, Any]:
 
 def _reference(reference: Reference) -> dict[str, Any]:
     return {
-        "world": reference.world,
+        "environment": reference.environment,
         "random": _agent(reference.random),
         "expert": _agent(reference.expert),
         "ceiling": _agent(reference.ceiling),
@@ -296,15 +298,15 @@ def _agent(row: EvaluationRow) -> dict[str, Any]:
     }
 
 
-def _cell(outcome: Outcome, plan: Plan) -> dict[str, Any]:
-    cell = outcome.cell
+def _run(outcome: Outcome, plan: Plan) -> dict[str, Any]:
+    run = outcome.run
     return {
-        "key": cell.key,
-        "folder": cell.name,
-        "rows": plan.rows_of(cell),
-        "algorithm": cell.algorithm,
-        "seed": cell.config.seed,
-        "starts_from": None if cell.start is None else cell.start.key,
+        "key": run.key,
+        "folder": run.name,
+        "variants": plan.variants_of(run),
+        "algorithm": run.algorithm,
+        "seed": run.config.seed,
+        "starts_from": None if run.start is None else run.start.key,
         "state": outcome.state,
         "checkpoint": None if outcome.evaluation is None else outcome.evaluation.checkpoint,
         "training_s": outcome.seconds,

@@ -1,4 +1,4 @@
-"""What became of each cell, and the training of those that are not finished."""
+"""State of each run of a study, and the training of those that are not finished."""
 
 import hashlib
 import json
@@ -20,27 +20,27 @@ from forethought.evaluation.results import Evaluation
 from forethought.runs.checkpoints import list_checkpoints
 from forethought.runs.metrics import read_metrics
 from forethought.runs.run_folder import RunFolder
-from forethought.studies.config import JudgingConfig
-from forethought.studies.plan import Cell, Plan
+from forethought.studies.config import ExtraEvaluationConfig
+from forethought.studies.plan import Plan, StudyRun
 
 
 class State(StrEnum):
-    """How far a cell is."""
+    """Progress of a run."""
 
     MISSING = "missing"
     INTERRUPTED = "interrupted"
     FAILED = "failed"
     TRAINED = "trained"
-    """And not yet judged on as many episodes as the study asks for."""
+    """Not yet evaluated on as many episodes as the study asks for."""
     FINISHED = "finished"
 
 
 @dataclass(frozen=True)
 class Record:
-    """The small file."""
+    """Content of the small file beside a run folder."""
 
     key: str
-    """Of the cell."""
+    """Key of the run."""
     code: str
     """Version of the sources that it was trained with."""
     is_trained: bool = False
@@ -56,7 +56,7 @@ class Record:
         return replace(self.stopped(folder), began=time.time())
 
     def stopped(self, folder: RunFolder, error: str | None = None) -> "Record":
-        """The session was killed before it could say so."""
+        """The record of a session that was killed before it could write one."""
         if self.began is None:
             return replace(self, error=error)
         with suppress(OSError):
@@ -74,39 +74,39 @@ class Record:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What has become of a cell so far."""
+    """State and results of a run so far."""
 
-    cell: Cell
+    run: StudyRun
     state: State
     is_trained: bool
     """Whether there is a model for the next stage."""
     evaluation: Evaluation | None
-    """Of the last checkpoint, on as many episodes as the study asks for."""
+    """Evaluation of the last checkpoint, on as many episodes as the study asks for."""
     seconds: float | None
-    """Of training; None where nothing was trained."""
+    """Training time; None where nothing was trained."""
     error: str | None
-    also: tuple[Evaluation | None, ...] = ()
-    """In the variants of the world that the study names, in its order."""
+    extra: tuple[Evaluation | None, ...] = ()
+    """The study's extra evaluations, in its order."""
 
 
-def read_record(cell: Cell, code: str) -> Record:
-    """What is stored of a cell; a fresh record where nothing is.
+def read_record(run: StudyRun, code: str) -> Record:
+    """The stored record of a run; a fresh one where there is none.
 
     Raises:
         StorageError: the file is damaged.
     """
-    path = record_path(cell)
+    path = record_path(run)
     try:
         return Record(**json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        return Record(cell.key, code)
+        return Record(run.key, code)
     except (OSError, ValueError, TypeError) as error:
-        raise StorageError(f"{path}: is damaged — delete it, and {cell.folder.path}") from error
+        raise StorageError(f"{path}: is damaged — delete it, and {run.folder.path}") from error
 
 
-def write_record(cell: Cell, record: Record) -> None:
+def write_record(run: StudyRun, record: Record) -> None:
     """Stores it, whole or not at all."""
-    path = record_path(cell)
+    path = record_path(run)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -114,38 +114,38 @@ def write_record(cell: Cell, record: Record) -> None:
     write_text(path, json.dumps(asdict(record), indent=1) + "\n")
 
 
-def record_path(cell: Cell) -> Path:
-    """The small file of a cell."""
-    folder = cell.folder.path
+def record_path(run: StudyRun) -> Path:
+    """Path of the small file of a run."""
+    folder = run.folder.path
     return folder.with_name(f"{folder.name}.json")
 
 
-def also_path(cell: Cell, judging: JudgingConfig) -> Path:
-    """The evaluation of a cell in a variant; whatever else differs, another file."""
-    folder = cell.folder.path
-    content = (judging.options, judging.temperature, judging.constrain_actions)
+def extra_path(run: StudyRun, extra: ExtraEvaluationConfig) -> Path:
+    """File of an extra evaluation of a run; other settings have another file."""
+    folder = run.folder.path
+    content = (extra.options, extra.temperature, extra.constrain_actions)
     digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:8]
-    return folder.with_name(f"{folder.name}.{judging.name}_{digest}.json")
+    return folder.with_name(f"{folder.name}.{extra.name}_{digest}.json")
 
 
-def read_outcome(cell: Cell, plan: Plan) -> Outcome:
-    """Where a cell stands. One with a damaged file has failed, and says so."""
+def read_outcome(run: StudyRun, plan: Plan) -> Outcome:
+    """State and results of a run. One with a damaged file has failed, and says so."""
     try:
-        return _read_outcome(cell, plan)
+        return _read_outcome(run, plan)
     except ForethoughtError as error:
-        return _without_model(cell, plan, State.FAILED, str(error))
+        return _without_model(run, plan, State.FAILED, str(error))
 
 
-def _read_outcome(cell: Cell, plan: Plan) -> Outcome:
-    record, folder = read_record(cell, plan.code), cell.folder
+def _read_outcome(run: StudyRun, plan: Plan) -> Outcome:
+    record, folder = read_record(run, plan.code), run.folder
     if not folder.is_run:
         state = State.MISSING if record.error is None else State.FAILED
-        return _without_model(cell, plan, state, record.error)
+        return _without_model(run, plan, state, record.error)
     seconds = training_seconds(folder, record)
     episodes = plan.episodes
     wanted = [(folder.evaluation_path, EvaluationSettings(episodes))]
-    wanted += [(also_path(cell, one), one.settings(episodes)) for one in plan.also_judged]
-    evaluation, *also = [
+    wanted += [(extra_path(run, one), one.settings(episodes)) for one in plan.extra_evaluations]
+    evaluation, *extra = [
         _evaluation(path, folder, settings) if record.is_trained else None
         for path, settings in wanted
     ]
@@ -154,16 +154,16 @@ def _read_outcome(cell: Cell, plan: Plan) -> Outcome:
     elif not record.is_trained:
         state = State.INTERRUPTED
     else:
-        is_judged = evaluation is not None and None not in also
-        state = State.FINISHED if is_judged else State.TRAINED
+        is_evaluated = evaluation is not None and None not in extra
+        state = State.FINISHED if is_evaluated else State.TRAINED
     return Outcome(
-        cell, state, record.is_trained, evaluation, seconds, record.error, also=tuple(also)
+        run, state, record.is_trained, evaluation, seconds, record.error, extra=tuple(extra)
     )
 
 
-def _without_model(cell: Cell, plan: Plan, state: State, error: str | None) -> Outcome:
-    also = (None,) * len(plan.also_judged)
-    return Outcome(cell, state, False, None, None, error, also=also)
+def _without_model(run: StudyRun, plan: Plan, state: State, error: str | None) -> Outcome:
+    extra = (None,) * len(plan.extra_evaluations)
+    return Outcome(run, state, False, None, None, error, extra=extra)
 
 
 def training_seconds(folder: RunFolder, record: Record) -> float:
@@ -181,7 +181,7 @@ def training_seconds(folder: RunFolder, record: Record) -> float:
 
 
 def _evaluation(path: Path, folder: RunFolder, wanted: EvaluationSettings) -> Evaluation | None:
-    """A stored evaluation, if it is the one that the study wants."""
+    """A stored evaluation, if it is the one that the study asks for."""
     if not path.is_file():
         return None
     try:
@@ -192,112 +192,114 @@ def _evaluation(path: Path, folder: RunFolder, wanted: EvaluationSettings) -> Ev
     start, stop = stored.seed_range
     is_newest = bool(checkpoints) and stored.checkpoint == checkpoints[-1].name
     is_so_long = stop - start == wanted.episodes
-    answers = (stored.temperature, stored.holds_actions)
-    is_so_played = answers == (wanted.sampling.temperature, wanted.sampling.constrain_actions)
-    return stored if is_newest and is_so_long and is_so_played else None
+    sampling = (stored.temperature, stored.holds_actions)
+    is_so_sampled = sampling == (wanted.sampling.temperature, wanted.sampling.constrain_actions)
+    return stored if is_newest and is_so_long and is_so_sampled else None
 
 
 Train = Callable[[AnyConfig, Literal["refuse", "resume"]], Path]
-"""Trains from the beginning, or goes on; as `train_sft` and `train_ppo` do."""
-Judge = Callable[[AnyConfig, EvaluationSettings], Evaluation]
-"""Plays held-out episodes of the config's world with the newest checkpoint of its run, and stores
-what came of it there if it is the run's own world and the answers are greedy and free."""
+"""Trains from the beginning, or resumes; as `train_sft` and `train_ppo` do."""
+EvaluateRun = Callable[[AnyConfig, EvaluationSettings], Evaluation]
+"""Plays held-out episodes of the config's environment with the newest checkpoint of its run. Stores
+the results in the run if it is the run's own environment and decoding is greedy and free."""
 
 
 class Work(NamedTuple):
-    """How a cell is done."""
+    """The functions that train and evaluate a run."""
 
     train: Train
-    judge: Judge
+    evaluate: EvaluateRun
     say: Callable[[str], None]
-    """Tells a person what comes next, in one line."""
-    after_cell: Callable[[], None]
-    """Called after every cell, finished or failed."""
+    """Prints what comes next, in one line."""
+    after_run: Callable[[], None]
+    """Called after every run, finished or failed."""
 
 
-def run_cells(plan: Plan, work: Work, *, only: Sequence[str] = ()) -> list[Outcome]:
-    """Does what is not done yet. A cell that fails stops those that start from it, no others.
+def complete_runs(plan: Plan, work: Work, *, only: Sequence[str] = ()) -> list[Outcome]:
+    """Trains and evaluates what is not finished.
+
+    A run that fails stops only those that start from it.
 
     Args:
-        only: names of the rows to run; none means all of them.
+        only: names of the variants to run; none means all of them.
 
     Returns:
-        Where each of these cells stands now.
+        State and results of each of these runs.
     """
-    cells = plan.cells(only)
-    without_model: set[Cell] = set()
-    for number, cell in enumerate(cells, start=1):
-        title = f"{number}/{len(cells)}  {cell.name} ({', '.join(plan.rows_of(cell))})"
-        if cell.start in without_model:
-            without_model.add(cell)
-            work.say(f"{title}: left out, for {cell.start.name if cell.start else ''} failed")
+    runs = plan.runs(only)
+    without_model: set[StudyRun] = set()
+    for number, run in enumerate(runs, start=1):
+        title = f"{number}/{len(runs)}  {run.name} ({', '.join(plan.variants_of(run))})"
+        if run.start in without_model:
+            without_model.add(run)
+            work.say(f"{title}: left out, because {run.start.name if run.start else ''} failed")
             continue
-        error = _run(cell, plan, work, title)
+        error = _complete(run, plan, work, title)
         if error is not None:
             work.say(f"{title}: failed: {error}")
-            if not read_outcome(cell, plan).is_trained:
-                without_model.add(cell)
-        work.after_cell()
-    return [read_outcome(cell, plan) for cell in cells]
+            if not read_outcome(run, plan).is_trained:
+                without_model.add(run)
+        work.after_run()
+    return [read_outcome(run, plan) for run in runs]
 
 
-def _run(cell: Cell, plan: Plan, work: Work, title: str) -> str | None:
-    """One cell; what went wrong, in one line, or None."""
+def _complete(run: StudyRun, plan: Plan, work: Work, title: str) -> str | None:
+    """Trains and evaluates one run; returns what went wrong, in one line, or None."""
     try:
-        outcome = read_outcome(cell, plan)
+        outcome = read_outcome(run, plan)
         if outcome.state is State.FINISHED:
             work.say(f"{title}: finished before")
             return None
         if not outcome.is_trained:
-            work.say(f"{title}: {'train on' if cell.folder.is_run else 'train'}")
-            _train(cell, plan, work)
-        _judge(cell, plan, work, title)
-        record = read_record(cell, plan.code)
-        write_record(cell, record.ended(is_trained=True))
+            work.say(f"{title}: {'train on' if run.folder.is_run else 'train'}")
+            _train(run, plan, work)
+        _evaluate(run, plan, work, title)
+        record = read_record(run, plan.code)
+        write_record(run, record.ended(is_trained=True))
     except Exception as error:
         if _is_interruption(error):
             raise
         line = _in_one_line(error)
-        _remember(cell, plan, line)
+        _remember(run, plan, line)
         return line
     return None
 
 
-def _train(cell: Cell, plan: Plan, work: Work) -> None:
+def _train(run: StudyRun, plan: Plan, work: Work) -> None:
     """Trains to the end, or as far as it goes; the time is counted in any case."""
-    folder = cell.folder
-    record = read_record(cell, plan.code) if folder.is_run else Record(cell.key, plan.code)
+    folder = run.folder
+    record = read_record(run, plan.code) if folder.is_run else Record(run.key, plan.code)
     record = record.begun(folder)
-    write_record(cell, record)
+    write_record(run, record)
     is_trained = False
     try:
-        work.train(cell.config, "resume" if folder.is_run else "refuse")
+        work.train(run.config, "resume" if folder.is_run else "refuse")
         is_trained = True
     finally:
-        write_record(cell, record.ended(is_trained=is_trained))
+        write_record(run, record.ended(is_trained=is_trained))
 
 
-def _judge(cell: Cell, plan: Plan, work: Work, title: str) -> None:
-    """In its own world and in the study's variants, where that is not done yet."""
-    outcome = read_outcome(cell, plan)
+def _evaluate(run: StudyRun, plan: Plan, work: Work, title: str) -> None:
+    """Evaluates a run as its own settings have it, and by the study's extra evaluations."""
+    outcome = read_outcome(run, plan)
     if outcome.evaluation is None:
-        work.say(f"{title}: judge on {plan.episodes} held-out episodes")
-        work.judge(cell.config, EvaluationSettings(plan.episodes))
-    for judging, found in zip(plan.also_judged, outcome.also, strict=True):
+        work.say(f"{title}: evaluate on {plan.episodes} held-out episodes")
+        work.evaluate(run.config, EvaluationSettings(plan.episodes))
+    for extra, found in zip(plan.extra_evaluations, outcome.extra, strict=True):
         if found is None:
-            work.say(f"{title}: judge on {plan.episodes} held-out episodes, {judging.name}")
-            world = cell.config.environment
-            variant = replace(world, options=judging.applied(world.options))
-            config = replace(cell.config, environment=variant)
-            evaluation = work.judge(config, judging.settings(plan.episodes))
-            write_text(also_path(cell, judging), evaluation.to_json())
+            work.say(f"{title}: evaluate on {plan.episodes} held-out episodes, {extra.name}")
+            environment = run.config.environment
+            changed = replace(environment, options=extra.applied(environment.options))
+            config = replace(run.config, environment=changed)
+            evaluation = work.evaluate(config, extra.settings(plan.episodes))
+            write_text(extra_path(run, extra), evaluation.to_json())
 
 
-def _remember(cell: Cell, plan: Plan, line: str) -> None:
-    """Stores why a cell failed, if the disk lets us: it may be what failed."""
+def _remember(run: StudyRun, plan: Plan, line: str) -> None:
+    """Stores why a run failed, if the disk lets us: it may be what failed."""
     try:
-        record = read_record(cell, plan.code)
-        write_record(cell, record.stopped(cell.folder, error=line))
+        record = read_record(run, plan.code)
+        write_record(run, record.stopped(run.folder, error=line))
     except ForethoughtError as error:
         print(f"{error}", file=sys.stderr)
 

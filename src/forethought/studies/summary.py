@@ -1,4 +1,4 @@
-"""One line of the table: a stage of a row, over its seeds."""
+"""The table of a study: each stage of a variant, over its seeds."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,20 +18,20 @@ class Pool:
     """The episodes of several seeds as if they were one evaluation's."""
 
     seeds: int
-    """That were judged."""
+    """Number of seeds that were evaluated."""
     episodes: int
     successes: int
     success_interval: Interval
-    """95 %, Wilson, over all episodes: the luck of episodes, not that of seeds."""
+    """95 %, Wilson, over all episodes: the variation between episodes, not that between seeds."""
     seed_mean: float
-    """Of the success rates."""
+    """Mean of the seeds' success rates."""
     seed_deviation: float | None
     """Sample standard deviation of the success rates; None for a single seed."""
     seed_range: Interval
     """Lowest and highest success rate."""
     mean_return: float
     return_interval: Interval | None
-    """95 %, of the luck of episodes: the seeds' own intervals, put together as those of
+    """95 %, of the variation between episodes: the seeds' own intervals, combined as those of
     independent normal means. None where one of them has none."""
     invalid_rate: float
     """Share of all steps."""
@@ -43,9 +43,9 @@ class Pool:
 
 @dataclass(frozen=True)
 class StageSummary:
-    """A stage of a row."""
+    """A stage of a variant."""
 
-    row: str
+    variant: str
     number: int
     """From 1."""
     is_last: bool
@@ -53,22 +53,22 @@ class StageSummary:
     outcomes: tuple[Outcome, ...]
     """By seed."""
     pool: Pool | None
-    """None where no seed was judged."""
-    also: tuple[Pool | None, ...]
-    """The same in each of the study's variants of the world."""
+    """None where no seed was evaluated."""
+    extra: tuple[Pool | None, ...]
+    """The same for each of the study's extra evaluations."""
 
     @property
     def seconds(self) -> float:
-        """Of training, all seeds together."""
+        """Training time of all seeds together."""
         return fsum(outcome.seconds or 0.0 for outcome in self.outcomes)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What chance, the expert and any policy at all reach on the same episodes."""
+    """Random policy, expert and ceiling on the same episodes."""
 
-    world: str
-    """With its options: what makes episodes comparable."""
+    environment: str
+    """Its id with its options: figures of one environment are comparable."""
     random: EvaluationRow
     expert: EvaluationRow
     ceiling: EvaluationRow
@@ -76,50 +76,52 @@ class Reference:
 
 @dataclass(frozen=True)
 class Summary:
-    """Everything that the table says."""
+    """Content of the table."""
 
     plan: Plan
     stages: tuple[StageSummary, ...]
-    """Row by row."""
+    """Variant by variant."""
     references: tuple[Reference, ...]
-    """One for each world."""
+    """One for each environment."""
     outcomes: tuple[Outcome, ...]
-    """Each cell once, in the order in which they are run."""
+    """Each run once, in the order of training."""
 
     @property
     def seconds(self) -> float:
-        """Of training, in all; what rows share counts once."""
+        """Training time of the study; a run that variants share counts once."""
         return fsum(outcome.seconds or 0.0 for outcome in self.outcomes)
 
 
 def summarize(plan: Plan, outcomes: Sequence[Outcome]) -> Summary:
-    """Puts the rows together.
+    """Pools the seeds of every stage.
 
     Args:
-        outcomes: one for each cell of the plan.
+        outcomes: one for each run of the plan.
     """
-    outcome_of = {outcome.cell: outcome for outcome in outcomes}
+    outcome_of = {outcome.run: outcome for outcome in outcomes}
     stages = tuple(
-        _stage(row.name, number, row.stages, [outcome_of[cell] for cell in row.stage(number)])
-        for row in plan.rows
-        for number in range(row.stages)
+        _stage(
+            variant.name, number, variant.stages, [outcome_of[run] for run in variant.stage(number)]
+        )
+        for variant in plan.variants
+        for number in range(variant.stages)
     )
     return Summary(plan, stages, _references(plan, outcomes), tuple(outcomes))
 
 
 def pool(rows: Sequence[EvaluationRow]) -> Pool | None:
     """Episodes of several evaluations together; None where none was played to its end."""
-    judged = [row for row in rows if row.episodes]
-    if not judged:
+    evaluated = [row for row in rows if row.episodes]
+    if not evaluated:
         return None
-    episodes = sum(row.episodes or 0 for row in judged)
-    successes = sum(round((row.success_rate or 0.0) * (row.episodes or 0)) for row in judged)
-    returns = fsum((row.mean_return or 0.0) * (row.episodes or 0) for row in judged)
-    steps = [(row.mean_episode_steps or 0.0) * (row.episodes or 0) for row in judged]
-    invalid = fsum((row.invalid_rate or 0.0) * n for row, n in zip(judged, steps, strict=True))
-    rates = [row.success_rate or 0.0 for row in judged]
+    episodes = sum(row.episodes or 0 for row in evaluated)
+    successes = sum(round((row.success_rate or 0.0) * (row.episodes or 0)) for row in evaluated)
+    returns = fsum((row.mean_return or 0.0) * (row.episodes or 0) for row in evaluated)
+    steps = [(row.mean_episode_steps or 0.0) * (row.episodes or 0) for row in evaluated]
+    invalid = fsum((row.invalid_rate or 0.0) * n for row, n in zip(evaluated, steps, strict=True))
+    rates = [row.success_rate or 0.0 for row in evaluated]
     return Pool(
-        seeds=len(judged),
+        seeds=len(evaluated),
         episodes=episodes,
         successes=successes,
         success_interval=wilson_interval(successes, episodes),
@@ -127,7 +129,7 @@ def pool(rows: Sequence[EvaluationRow]) -> Pool | None:
         seed_deviation=stdev(rates) if len(rates) > 1 else None,
         seed_range=Interval(min(rates), max(rates)),
         mean_return=returns / episodes,
-        return_interval=_pooled_interval(judged, returns / episodes, episodes),
+        return_interval=_pooled_interval(evaluated, returns / episodes, episodes),
         invalid_rate=invalid / fsum(steps),
     )
 
@@ -145,49 +147,51 @@ def _pooled_interval(rows: Sequence[EvaluationRow], mean: float, episodes: int) 
     return Interval(mean - radius, mean + radius)
 
 
-def _stage(row: str, number: int, stages: int, outcomes: list[Outcome]) -> StageSummary:
-    judged = [outcome.evaluation.policy for outcome in outcomes if outcome.evaluation]
-    algorithm = outcomes[0].cell.algorithm
+def _stage(variant: str, number: int, stages: int, outcomes: list[Outcome]) -> StageSummary:
+    evaluated = [outcome.evaluation.policy for outcome in outcomes if outcome.evaluation]
+    algorithm = outcomes[0].run.algorithm
     is_last = number + 1 == stages
-    variants = zip(*(outcome.also for outcome in outcomes), strict=True)
-    also = tuple(pool([found.policy for found in each if found]) for each in variants)
-    return StageSummary(row, number + 1, is_last, algorithm, tuple(outcomes), pool(judged), also)
+    further = zip(*(outcome.extra for outcome in outcomes), strict=True)
+    extra = tuple(pool([found.policy for found in each if found]) for each in further)
+    return StageSummary(
+        variant, number + 1, is_last, algorithm, tuple(outcomes), pool(evaluated), extra
+    )
 
 
 def _references(plan: Plan, outcomes: Sequence[Outcome]) -> tuple[Reference, ...]:
     found: dict[str, Reference] = {}
     for outcome in outcomes:
-        options = outcome.cell.config.environment.options
-        variants = [options, *(judging.applied(options) for judging in plan.also_judged)]
-        for each, evaluation in zip(variants, (outcome.evaluation, *outcome.also), strict=True):
+        options = outcome.run.config.environment.options
+        of_all = [options, *(extra.applied(options) for extra in plan.extra_evaluations)]
+        for each, evaluation in zip(of_all, (outcome.evaluation, *outcome.extra), strict=True):
             if evaluation is not None:
-                world = " ".join([evaluation.environment_id, *sorted(each)])
-                found.setdefault(world, _reference(world, evaluation))
+                environment = " ".join([evaluation.environment_id, *sorted(each)])
+                found.setdefault(environment, _reference(environment, evaluation))
     return tuple(found.values())
 
 
-def _reference(world: str, evaluation: Evaluation) -> Reference:
-    return Reference(world, evaluation.random, evaluation.expert, evaluation.ceiling)
+def _reference(environment: str, evaluation: Evaluation) -> Reference:
+    return Reference(environment, evaluation.random, evaluation.expert, evaluation.ceiling)
 
 
-_NOTHING = "–"
+_NONE = "–"
 _HEADER = (
-    *("row", "after", "success of each seed, %", "of all episodes, % [95 %]"),
+    *("variant", "after", "success of each seed, %", "of all episodes, % [95 %]"),
     *("mean ± s of seeds, %", "return [95 %]", "invalid, %", "seeds", "episodes"),
     "training, min",
 )
-_ALSO = ("success, % [95 %]", "return [95 %]")
-"""Columns for each variant of the world."""
-_CELLS_HEADER = ("cell", "rows", "state", "training, min", "")
+_EXTRA_HEADER = ("success, % [95 %]", "return [95 %]")
+"""Columns of each extra evaluation."""
+_RUNS_HEADER = ("run", "variants", "state", "training, min", "")
 
 
 def write_table(summary: Summary, plots: Sequence[str]) -> str:
-    """The page.
+    """Text of the page: the table, the plots, the runs.
 
     Args:
-        plots: names of pictures that lie beside it.
+        plots: names of the image files beside it.
     """
-    parts = (_head(summary), _results(summary), _pictures(plots), _cells(summary))
+    parts = (_head(summary), _results(summary), _images(plots), _runs(summary))
     return "\n".join(line for part in parts for line in (*part, ""))
 
 
@@ -198,33 +202,33 @@ def _head(summary: Summary) -> Iterator[str]:
     yield f"# {plan.name}"
     yield ""
     yield (
-        f"{count(len(plan.rows))} rows, {count(len(outcomes))} cells: {', '.join(numbers)}. "
+        f"{count(len(plan.variants))} variants, {count(len(outcomes))} runs: {', '.join(numbers)}. "
         f"Training {_minutes(summary.seconds)} min in all. Code {plan.code[:12]}."
     )
 
 
 def _results(summary: Summary) -> Iterator[str]:
     several = len(summary.references) > 1
-    lines = [
-        cells
+    found = [
+        line
         for reference in summary.references
-        for cells in _reference_rows(reference, f" ({reference.world})" if several else "")
+        for line in _reference_rows(reference, f" ({reference.environment})" if several else "")
     ]
-    names = [judging.name for judging in summary.plan.also_judged]
-    header = [*_HEADER, *(f"{name}: {what}" for name in names for what in _ALSO)]
-    beside = [_NOTHING] * (len(_ALSO) * len(names))
-    stages = [[*_stage_row(stage), *_also(stage)] for stage in _once(summary.stages)]
-    yield from _markdown(header, [*([*line, *beside] for line in lines), *stages])
+    names = [extra.name for extra in summary.plan.extra_evaluations]
+    header = [*_HEADER, *(f"{name}: {what}" for name in names for what in _EXTRA_HEADER)]
+    beside = [_NONE] * (len(_EXTRA_HEADER) * len(names))
+    stages = [[*_stage_row(stage), *_extra(stage)] for stage in _once(summary.stages)]
+    yield from _markdown(header, [*([*line, *beside] for line in found), *stages])
     yield ""
     yield (
-        f"Greedy answers of the last checkpoint on {count(summary.plan.episodes)} held-out "
-        "episodes per seed. Interval: Wilson, over the episodes of all seeds together, so the "
-        "luck of episodes alone; s, the sample standard deviation, is that of seeds. A seed that "
-        "was not judged is left out, and stands below. The interval of the return likewise."
+        f"Greedy completions of the last checkpoint on {count(summary.plan.episodes)} held-out "
+        "episodes per seed. Intervals are over the episodes of all seeds together, Wilson's for "
+        "the success rate: they show the variation between episodes. s is the sample standard "
+        "deviation of the seeds. A seed that was not evaluated is left out, and listed below."
     )
     yield (
-        "Minutes: of all seeds. A stage that rows share stands in the first of them alone. "
-        "PPO: playing, rescoring, updating; SFT: from the command's start to its end."
+        "Minutes are those of all seeds. A stage that variants share is listed in the first alone. "
+        "PPO: collecting, recomputing log-probs, updating; SFT: the whole command."
     )
 
 
@@ -233,29 +237,29 @@ def _reference_rows(reference: Reference, suffix: str) -> Iterator[list[str]]:
         rate = _rate(row.success_rate, row.success_interval)
         invalid = _percents(row.invalid_rate)
         yield [
-            *(f"{row.name}{suffix}", _NOTHING, _NOTHING, rate, _NOTHING),
+            *(f"{row.name}{suffix}", _NONE, _NONE, rate, _NONE),
             _mean(row.mean_return, row.return_interval),
-            *(invalid, _NOTHING, count(row.episodes), _NOTHING),
+            *(invalid, _NONE, count(row.episodes), _NONE),
         ]
 
 
 def _once(stages: Sequence[StageSummary]) -> Iterator[StageSummary]:
-    """Without the earlier stages that a row shares with a row above it."""
+    """Without the earlier stages that a variant shares with a variant above it."""
     shown: set[tuple[str, ...]] = set()
     for stage in stages:
-        cells = tuple(outcome.cell.key for outcome in stage.outcomes)
-        if stage.is_last or cells not in shown:
+        runs = tuple(outcome.run.key for outcome in stage.outcomes)
+        if stage.is_last or runs not in shown:
             yield stage
-        shown.add(cells)
+        shown.add(runs)
 
 
 def _stage_row(stage: StageSummary) -> list[str]:
-    name = f"**{_escape(stage.row)}**" if stage.is_last else _escape(stage.row)
+    name = f"**{_escape(stage.variant)}**" if stage.is_last else _escape(stage.variant)
     each = ", ".join(_of_seed(outcome) for outcome in stage.outcomes)
     after = f"{stage.number}. {stage.algorithm}"
     seeds = len(stage.outcomes)
     if stage.pool is None:
-        empty = [_NOTHING] * 4
+        empty = [_NONE] * 4
         return [name, after, each, *empty, f"0 of {seeds}", "0", _minutes(stage.seconds)]
     found = stage.pool
     return [
@@ -266,14 +270,14 @@ def _stage_row(stage: StageSummary) -> list[str]:
     ]
 
 
-def _also(stage: StageSummary) -> Iterator[str]:
-    for found in stage.also:
-        yield _NOTHING if found is None else _rate(found.success_rate, found.success_interval)
-        yield _NOTHING if found is None else _return(found)
+def _extra(stage: StageSummary) -> Iterator[str]:
+    for found in stage.extra:
+        yield _NONE if found is None else _rate(found.success_rate, found.success_interval)
+        yield _NONE if found is None else _return(found)
 
 
 def _of_seed(outcome: Outcome) -> str:
-    seed = outcome.cell.config.seed
+    seed = outcome.run.config.seed
     if outcome.evaluation is None:
         return f"{seed}: {outcome.state}"
     return f"{seed}: {_percents(outcome.evaluation.policy.success_rate)}"
@@ -284,27 +288,26 @@ def _spread(found: Pool) -> str:
     return mean if found.seed_deviation is None else f"{mean} ± {_percents(found.seed_deviation)}"
 
 
-def _pictures(plots: Sequence[str]) -> Iterator[str]:
+def _images(plots: Sequence[str]) -> Iterator[str]:
     for plot in plots:
         yield f"![{plot.partition('.')[0]}]({plot})"
 
 
-def _cells(summary: Summary) -> Iterator[str]:
-    yield "## Cells"
+def _runs(summary: Summary) -> Iterator[str]:
+    yield "## Runs"
     yield ""
-    rows = [_cell(outcome, summary) for outcome in summary.outcomes]
-    yield from _markdown(_CELLS_HEADER, rows)
+    yield from _markdown(_RUNS_HEADER, [_run_line(each, summary) for each in summary.outcomes])
 
 
-def _cell(outcome: Outcome, summary: Summary) -> list[str]:
-    cell = outcome.cell
-    rows = ", ".join(map(_escape, summary.plan.rows_of(cell)))
-    seconds = _NOTHING if outcome.seconds is None else _minutes(outcome.seconds)
-    return [cell.name, rows, outcome.state, seconds, _escape(outcome.error or "")]
+def _run_line(outcome: Outcome, summary: Summary) -> list[str]:
+    run = outcome.run
+    variants = ", ".join(map(_escape, summary.plan.variants_of(run)))
+    seconds = _NONE if outcome.seconds is None else _minutes(outcome.seconds)
+    return [run.name, variants, outcome.state, seconds, _escape(outcome.error or "")]
 
 
-def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    for cells in (header, ["---"] * len(header), *rows):
+def _markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    for cells in (header, ["---"] * len(header), *lines):
         yield f"| {' | '.join(cells)} |"
 
 
@@ -325,7 +328,7 @@ def _mean(value: float | None, interval: Interval | None) -> str:
 
 
 def _percents(rate: float | None) -> str:
-    return _NOTHING if rate is None else f"{100 * rate:.1f}"
+    return _NONE if rate is None else f"{100 * rate:.1f}"
 
 
 def _minutes(seconds: float) -> str:
@@ -333,7 +336,7 @@ def _minutes(seconds: float) -> str:
 
 
 def _escape(text: str) -> str:
-    """In a cell of a table, as it is."""
+    """Text of a table cell that Markdown shows as it is."""
     for character in "\\|*_<[`":
         text = text.replace(character, f"\\{character}")
     return text

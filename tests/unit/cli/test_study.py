@@ -1,6 +1,6 @@
 """`forethought study`: what it prints, and that it can be stopped, repeated and extended.
 
-With budgets too small to learn anything; how cells are kept and counted: tests/unit/studies.
+With budgets too small to learn anything; how runs are kept and counted: tests/unit/studies.
 """
 
 import json
@@ -35,7 +35,7 @@ STUDY = """\
 name: small
 seeds: [0]
 episodes: 4
-rows:
+variants:
   - name: fp32
     stages: [{config: sft.yaml}, {config: ppo.yaml}]
   - name: bf16
@@ -50,19 +50,19 @@ def files(elsewhere: None) -> None:
 
 
 def test_from_nothing_to_a_table(type_: Type) -> None:
-    """Also with cells of different precision, in one process."""
+    """Also with runs of different precision, in one process."""
     outcome = type_("study study.yaml")
     assert outcome.code == 0, outcome.err
     table = Path("runs/studies/small/results/table.md").read_text(encoding="utf-8")
     assert outcome.out.startswith(table)
-    assert "2 rows, 3 cells: 3 finished." in table
+    assert "2 variants, 3 runs: 3 finished." in table
     assert (
         "written: runs/studies/small/results/table.md, runs/studies/small/results/results.json"
         in outcome.out
     )
     data = json.loads(Path("runs/studies/small/results/results.json").read_text(encoding="utf-8"))
-    assert all(cell["training_s"] > 0 for cell in data["cells"])
-    assert {cell["checkpoint"] for cell in data["cells"]} == {"step_4", "step_2"}
+    assert all(run["training_s"] > 0 for run in data["runs"])
+    assert {run["checkpoint"] for run in data["runs"]} == {"step_4", "step_2"}
 
     again = type_("study study.yaml")
     assert again.code == 0
@@ -78,13 +78,13 @@ def test_a_dry_run_lists_the_cells_and_writes_nothing(type_: Type) -> None:
     assert outcome.code == 0
     lines = outcome.out.splitlines()
     assert [line.split()[1:] for line in lines[:4]] == [
-        ["state", "steps", "rows"],
+        ["state", "steps", "variants"],
         ["missing", "4", "fp32,", "bf16"],
         ["missing", "32", "fp32"],
         ["missing", "32", "bf16"],
     ]
-    assert lines[5] == "optimizer steps: 4, of which 4 in cells that are not trained yet"
-    assert lines[6] == "environment steps: 64, of which 64 in cells that are not trained yet"
+    assert lines[5] == "optimizer steps: 4, of which 4 in runs that are not trained yet"
+    assert lines[6] == "environment steps: 64, of which 64 in runs that are not trained yet"
     assert len(type_("study study.yaml --dry-run --only fp32").out.splitlines()) == 6
     assert sorted(Path().rglob("*")) == before
 
@@ -102,7 +102,7 @@ def test_a_dry_run_loads_no_torch() -> None:
     ("words", "line"),
     [
         ("study none.yaml", "error: none.yaml: cannot be read: No such file or directory"),
-        ("study study.yaml --only fp16", "error: unknown row 'fp16' — known: fp32, bf16"),
+        ("study study.yaml --only fp16", "error: unknown variant 'fp16' — known: fp32, bf16"),
         ("study", "error: STUDY.yaml is missing — see forethought study --help"),
     ],
 )
@@ -125,15 +125,15 @@ def test_an_interruption_says_how_to_go_on(type_: Type, monkeypatch: pytest.Monk
 
     with monkeypatch.context() as patch:
         patch.setattr(ppo, "improve", interrupted)
-        outcome = type_("study study.yaml --only fp32 --output cells")
+        outcome = type_("study study.yaml --only fp32 --output runs")
     assert outcome.code == 130
-    way_on = "forethought study study.yaml --only fp32 --output cells"
-    assert outcome.lines[-1] == (f"interrupted; finished cells are kept; continue with: {way_on}")
-    listed = type_("study study.yaml --output cells --dry-run").out.splitlines()
+    way_on = "forethought study study.yaml --only fp32 --output runs"
+    assert outcome.lines[-1] == (f"interrupted; finished runs are kept; continue with: {way_on}")
+    listed = type_("study study.yaml --output runs --dry-run").out.splitlines()
     assert [line.split()[1] for line in listed[1:4]] == ["finished", "interrupted", "missing"]
     gone_on = type_(way_on.removeprefix("forethought "))
     assert gone_on.code == 0
-    assert "2 rows, 3 cells: 2 finished, 1 missing." in gone_on.out
+    assert "2 variants, 3 runs: 2 finished, 1 missing." in gone_on.out
     assert any(line.endswith("(fp32): train on") for line in gone_on.lines)
 
 
@@ -164,7 +164,7 @@ FROM_DATA = """\
 name: offline
 seeds: [0]
 episodes: 4
-rows:
+variants:
   - name: imitation
     stages: [{config: imitation.yaml}]
   - name: Q-SFT
@@ -184,29 +184,31 @@ def test_values_are_learned_beside_one_imitator(type_: Type) -> None:
     Path("offline.yaml").write_text(FROM_DATA, encoding="utf-8")
     collected = type_("collect --policy random --environment.id Bandit --episodes 32 --output data")
     assert collected.code == 0, collected.err
-    *cells, _, imitating, playing = type_("study offline.yaml --dry-run").out.splitlines()
-    assert [line.split()[2] for line in cells] == ["steps", *["unknown"] * 4]
-    assert imitating == "optimizer steps: unknown, the stored episodes decide"
-    assert playing.startswith("environment steps: 0, ")
+    *runs, _, updates, steps = type_("study offline.yaml --dry-run").out.splitlines()
+    assert [line.split()[2] for line in runs] == ["steps", *["unknown"] * 4]
+    assert updates == "optimizer steps: unknown, the stored episodes decide"
+    assert steps.startswith("environment steps: 0, ")
     outcome = type_("study offline.yaml")
     assert outcome.code == 0, outcome.err
-    assert "4 rows, 4 cells: 4 finished." in outcome.out
+    assert "4 variants, 4 runs: 4 finished." in outcome.out
 
 
 def test_steps_that_are_known_are_told_beside_those_that_are_not(type_: Type) -> None:
     Path("imitation.yaml").write_text(f"algorithm: sft\n{OFFLINE}", encoding="utf-8")
-    row = "  - name: data\n    stages: [{config: imitation.yaml}]\n"
-    Path("study.yaml").write_text(STUDY + row, encoding="utf-8")
+    variant = "  - name: data\n    stages: [{config: imitation.yaml}]\n"
+    Path("study.yaml").write_text(STUDY + variant, encoding="utf-8")
     assert type_("study study.yaml --dry-run").out.splitlines()[-2] == (
-        "optimizer steps: 4, of which 4 in cells that are not trained yet; unknown for 1 "
+        "optimizer steps: 4, of which 4 in runs that are not trained yet; unknown for 1 "
         "more, which learn from stored episodes"
     )
 
 
 def test_what_could_not_be_judged_is_not_trained(type_: Type) -> None:
-    """A world has fewer different episodes than the study asks for, or its variant has."""
-    world = "environment: {id: tests.unit.evaluation.test_evaluate:FiveBandits}"
-    Path("sft.yaml").write_text(SFT.replace("environment: {id: Bandit}", world), encoding="utf-8")
+    """An environment has fewer different episodes than the study asks for, or its variant has."""
+    environment = "environment: {id: tests.unit.evaluation.test_evaluate:FiveBandits}"
+    Path("sft.yaml").write_text(
+        SFT.replace("environment: {id: Bandit}", environment), encoding="utf-8"
+    )
     Path("study.yaml").write_text(STUDY.replace("episodes: 4", "episodes: 6"), encoding="utf-8")
     outcome = type_("study study.yaml --only fp32")
     assert outcome.code == 1

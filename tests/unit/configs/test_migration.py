@@ -1,5 +1,6 @@
 """Settings of version 1: refused with the way to rewrite them, and rewritten with comments kept."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,9 @@ from forethought.algorithms.dpo.config import DPOConfig
 from forethought.algorithms.q_sft.config import QSFTConfig
 from forethought.cli.main import main
 from forethought.configs.file import load_config
-from forethought.configs.migration import RENAMED, migrate
+from forethought.configs.migration import RENAMED, RENAMED_IN_STUDIES, migrate
 from forethought.errors import ConfigError
+from forethought.studies.config import load_study
 
 OLD_DPO = """\
 # Comments stay.
@@ -49,7 +51,31 @@ def test_an_old_file_says_the_same_in_new_words(tmp_path: Path) -> None:
 
 def test_overrides_of_a_study_are_rewritten() -> None:
     old = "rows:\n  - stages:\n      - overrides: {rollout.slots: 8, score: reward}\n"
-    assert migrate(old)[0] == old.replace("slots", "num_envs").replace("score", "pair_reward")
+    new = old.replace("slots", "num_envs").replace("score", "pair_reward")
+    assert migrate(old)[0] == new.replace("rows", "variants")
+
+
+def test_a_study_and_its_results_are_rewritten(tmp_path: Path) -> None:
+    old = (
+        "study_version: 1\nname: s\nseeds: [0]\nrows:\n  - {name: a, stages: [{config: b.yaml}]}\n"
+    )
+    old += "also_judged: [{name: c, temperature: 1}]\n"
+    file = tmp_path / "study.yaml"
+    file.write_text(old)
+    with pytest.raises(ConfigError, match=r"study_version is 1 .* `forethought migrate .* --write"):
+        load_study(file)
+    file.write_text(migrate(old)[0])
+    study = load_study(file)
+    assert [variant.name for variant in study.variants] == ["a"]
+    assert [extra.name for extra in study.extra_evaluations] == ["c"]
+    results = {"schema_version": 1, "study": "s", "stages": [{"row": "a", "also_judged": {}}]}
+    results["cells"] = [{"rows": ["a"], "slots": 1}]
+    assert json.loads(migrate(json.dumps(results))[0]) == {
+        "schema_version": 2,
+        "study": "s",
+        "stages": [{"variant": "a", "extra_evaluations": {}}],
+        "runs": [{"variants": ["a"], "num_envs": 1}],
+    }
 
 
 def test_the_command_prints_or_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,4 +111,5 @@ def test_what_is_no_yaml_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_no_new_name_is_an_old_one() -> None:
-    assert not set(RENAMED) & set(RENAMED.values())
+    renamed = {**RENAMED, **RENAMED_IN_STUDIES}
+    assert not set(renamed) & set(renamed.values())

@@ -1,4 +1,4 @@
-"""Studies made by hand, and cells that are trained and judged in no time."""
+"""Studies made by hand, and runs that are trained and evaluated in no time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -18,11 +18,11 @@ from forethought.studies.running import Work
 SFT = "algorithm: sft\nexpert_steps: 320\nenvironment: {id: Bandit}\n"
 PPO = "algorithm: ppo\nmodel: runs/elsewhere\ntotal_steps: 1024\nenvironment: {id: Bandit}\n"
 STUDY = """\
-study_version: 1
+study_version: 2
 name: demo
 seeds: [0, 1]
 episodes: 4
-rows:
+variants:
   - name: half
     stages: [{config: sft.yaml}, {config: ppo.yaml}]
   - name: none
@@ -32,7 +32,7 @@ rows:
         overrides: {thought_weight: 0.0, optimizer: {learning_rate: 1e-4}}
 """
 """To be read in a folder that holds `sft.yaml` and `ppo.yaml`."""
-OUTPUT = Path("cells")
+OUTPUT = Path("runs")
 
 
 def write_files(study: str = STUDY, sft: str = SFT, ppo: str = PPO) -> Path:
@@ -50,7 +50,7 @@ def make_plan(
 
 
 def evaluation(successes: int, episodes: int, checkpoint: str = "step_1") -> Evaluation:
-    """Of a world that pays 1 for success and 0 else, with two steps in every episode."""
+    """An evaluation where success has reward 1, failure 0, and every episode two steps."""
     policy = EvaluationRow(
         "policy",
         success_rate=successes / episodes,
@@ -75,20 +75,20 @@ def evaluation(successes: int, episodes: int, checkpoint: str = "step_1") -> Eva
 
 @dataclass
 class Workshop:
-    """Stands for training and evaluation, and counts what it was asked for."""
+    """Takes the place of training and evaluation, and counts the calls."""
 
     trained: list[str] = field(default_factory=list[str])
-    """`sft 0`: algorithm and seed; `sft 0 resume` where it went on."""
-    judged: list[str] = field(default_factory=list[str])
+    """`sft 0`: algorithm and seed; `sft 0 resume` where it was resumed."""
+    evaluated: list[str] = field(default_factory=list[str])
     said: list[str] = field(default_factory=list[str])
     trouble: Callable[[AnyConfig], None] = lambda config: None
     """Called in the middle of every training; may raise."""
     successes: Callable[[AnyConfig], int] = lambda config: 3
-    """In the evaluation of each cell."""
+    """In the evaluation of each run."""
 
     @property
     def work(self) -> Work:
-        return Work(self.train, self.judge, self.said.append, lambda: None)
+        return Work(self.train, self.evaluate, self.said.append, lambda: None)
 
     def train(self, config: AnyConfig, existing: Literal["refuse", "resume"]) -> Path:
         self.trained.append(_called(config) + (" resume" if existing == "resume" else ""))
@@ -98,13 +98,16 @@ class Workshop:
         (folder.checkpoints_dir / "step_1").mkdir()
         return folder.path
 
-    def judge(self, config: AnyConfig, settings: EvaluationSettings) -> Evaluation:
+    def evaluate(self, config: AnyConfig, settings: EvaluationSettings) -> Evaluation:
         options = config.environment.options
-        temperature, held = settings.sampling.temperature, settings.sampling.constrain_actions
-        differs = [f"at {temperature:g}"] * (temperature > 0) + ["held"] * held
-        self.judged.append(" ".join((_called(config), *options, *differs)))
+        temperature, constrained = (
+            settings.sampling.temperature,
+            settings.sampling.constrain_actions,
+        )
+        differs = [f"at {temperature:g}"] * (temperature > 0) + ["constrained"] * constrained
+        self.evaluated.append(" ".join((_called(config), *options, *differs)))
         found = evaluation(self.successes(config), settings.episodes)
-        found = replace(found, temperature=temperature, holds_actions=held)
+        found = replace(found, temperature=temperature, holds_actions=constrained)
         if not options and not differs:
             RunFolder(Path(config.output)).evaluation_path.write_text(found.to_json(), "utf-8")
         return found

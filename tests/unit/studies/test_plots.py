@@ -47,7 +47,7 @@ def test_mean(curves: list[Curve], expected: list[tuple[float, float]]) -> None:
 TWO_STAGES = """\
 name: demo
 seeds: [0]
-rows:
+variants:
   - name: twice
     stages: [{config: ppo.yaml}, {config: ppo.yaml, overrides: {gamma: 0.5}}]
 """
@@ -55,15 +55,15 @@ rows:
 
 def test_a_stage_begins_where_the_one_before_has_ended() -> None:
     """Of 1024 steps as set, but the rounds of the first took 1200, in whole episodes."""
-    (chain,) = make_plan(TWO_STAGES).rows[0].chains
-    for cell, taken in zip(chain, ((600, 600), (512, 512)), strict=True):
-        cell.folder.path.mkdir(parents=True)
-        rows = [
+    (chain,) = make_plan(TWO_STAGES).variants[0].chains
+    for run, taken in zip(chain, ((600, 600), (512, 512)), strict=True):
+        run.folder.path.mkdir(parents=True)
+        lines = [
             {"step": number, "environment_steps": steps, "success_rate": 0.5}
             for number, steps in enumerate(taken, start=1)
         ]
-        text = "".join(json.dumps(row) + "\n" for row in rows)
-        cell.folder.metrics_path.write_text(text, encoding="utf-8")
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        run.folder.metrics_path.write_text(text, encoding="utf-8")
     curve = learning_curve(chain)
     assert curve is not None
     assert curve.x.tolist() == [600, 1200, 1712, 2224]

@@ -13,7 +13,7 @@ from forethought.evaluation.results import EvaluationRow
 from forethought.evaluation.statistics import Interval
 from forethought.studies.plan import Plan
 from forethought.studies.results import to_json, write_results
-from forethought.studies.running import read_outcome, run_cells
+from forethought.studies.running import complete_runs, read_outcome
 from forethought.studies.summary import pool, summarize
 from tests.unit.studies.builders import STUDY, Workshop, evaluation, make_plan
 
@@ -30,15 +30,15 @@ def successes(config: AnyConfig) -> int:
 @pytest.fixture
 def plan() -> Plan:
     plan = make_plan(TWENTY)
-    run_cells(plan, Workshop(successes=successes).work)
+    complete_runs(plan, Workshop(successes=successes).work)
     return plan
 
 
 def lines(plan: Plan) -> list[list[str]]:
-    """The table's rows, cell by cell."""
+    """The table's lines, cell by cell."""
     text = write_results(plan, Path("results"))[0].read_text(encoding="utf-8")
-    rows = [line for line in text.splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
 
 
 def test_seeds_are_pooled_as_one_sample_of_episodes() -> None:
@@ -109,17 +109,17 @@ def test_the_table(plan: Plan) -> None:
             *("0.50", "25.0", "2 of 2", "40", "0.0"),
         ],
     ]
-    assert [row[2] for row in table[10:]] == ["finished"] * 6
+    assert [line[2] for line in table[10:]] == ["finished"] * 6
 
 
-def test_variants_of_the_world_stand_beside(plan: Plan) -> None:
-    told = "also_judged: [{name: dark, options: [light=off]}]\n"
+def test_extra_evaluations_have_columns(plan: Plan) -> None:
+    told = "extra_evaluations: [{name: dark, options: [light=off]}]\n"
 
     def in_the_dark(config: AnyConfig) -> int:
         return 2 if config.environment.options == ("light=off",) else successes(config)
 
     plan = make_plan(TWENTY + told)
-    run_cells(plan, Workshop(successes=in_the_dark).work)
+    complete_runs(plan, Workshop(successes=in_the_dark).work)
     table = lines(plan)
     assert table[0][10:] == ["dark: success, % [95 %]", "dark: return [95 %]"]
     assert table[2][:4] == ["random (Bandit)", "–", "–", "25.0"]
@@ -127,13 +127,13 @@ def test_variants_of_the_world_stand_beside(plan: Plan) -> None:
     assert table[9][3:4] == ["65.0 [49.5, 77.9]"]
     assert table[9][10:] == ["10.0 [4.0, 23.1]", "0.10"]
     data = json.loads(Path("results/results.json").read_text(encoding="utf-8"))
-    assert data["stages"][1]["also_judged"]["dark"]["successes"] == 4
+    assert data["stages"][1]["extra_evaluations"]["dark"]["successes"] == 4
 
 
 def test_a_study_that_has_hardly_begun_is_a_page_too() -> None:
     plan = make_plan(TWENTY)
     text = write_results(plan, Path("results"))[0].read_text(encoding="utf-8")
-    assert "2 rows, 6 cells: 6 missing. Training 0.0 min in all." in text
+    assert "2 variants, 6 runs: 6 missing. Training 0.0 min in all." in text
     assert "| **half** | 2. ppo | 0: missing, 1: missing | – |" in text
     assert sorted(path.name for path in Path("results").iterdir()) == ["results.json", "table.md"]
 
@@ -144,14 +144,14 @@ def test_what_was_not_run_is_said_and_not_counted() -> None:
             raise DivergenceError("a | b <c>")
 
     plan = make_plan(TWENTY)
-    run_cells(plan, Workshop(successes=successes, trouble=fails).work)
+    complete_runs(plan, Workshop(successes=successes, trouble=fails).work)
     table = lines(plan)
     assert table[6][:5] == [
         *("**half**", "2. ppo", "0: 50.0, 1: failed", "50.0 [29.9, 70.1]", "50.0")
     ]
     assert table[6][7] == "1 of 2"
     text = Path("results/table.md").read_text(encoding="utf-8")
-    assert "2 rows, 6 cells: 5 finished, 1 failed." in text
+    assert "2 variants, 6 runs: 5 finished, 1 failed." in text
     assert r"| a \| b \<c> |" in text
 
 
@@ -160,32 +160,32 @@ def test_the_data_hold_what_the_table_says(plan: Plan) -> None:
     data = json.loads(Path("results/results.json").read_text(encoding="utf-8"))
     assert (data["study"], data["code_version"], data["episodes"]) == ("demo", "0", 20)
     last = data["stages"][1]
-    assert (last["row"], last["algorithm"], last["is_last"]) == ("half", "ppo", True)
+    assert (last["variant"], last["algorithm"], last["is_last"]) == ("half", "ppo", True)
     assert [seed["policy"]["success_rate"] for seed in last["seeds"]] == [0.5, 0.8]
     assert last["pooled"]["successes"] == 26
-    cells = {cell["key"]: cell for cell in data["cells"]}
-    assert len(cells) == 6
+    runs = {run["key"]: run for run in data["runs"]}
+    assert len(runs) == 6
     for seed in last["seeds"]:
-        cell = cells[seed["cell"]]
-        assert cell["rows"] == ["half"]
-        assert cells[cell["starts_from"]]["algorithm"] == "sft"
+        run = runs[seed["run"]]
+        assert run["variants"] == ["half"]
+        assert runs[run["starts_from"]]["algorithm"] == "sft"
 
 
-def test_minutes_that_rows_share_count_once_in_the_sum(plan: Plan) -> None:
-    for cell in plan.cells():
+def test_minutes_that_variants_share_count_once_in_the_sum(plan: Plan) -> None:
+    for run in plan.runs():
         line = json.dumps({"step": 1, "update_s": 60.0})
-        cell.folder.timings_path.write_text(line + "\n", encoding="utf-8")
-    summary = summarize(plan, [read_outcome(c, plan) for c in plan.cells()])
+        run.folder.timings_path.write_text(line + "\n", encoding="utf-8")
+    summary = summarize(plan, [read_outcome(c, plan) for c in plan.runs()])
     assert [stage.seconds for stage in summary.stages] == [120.0] * 4
     assert summary.seconds == 360.0
     assert json.loads(to_json(summary))["training_s"] == 360.0
 
 
 def test_the_pictures(plan: Plan) -> None:
-    for cell in plan.cells():
-        rows = [{"step": n, "success_rate": n / 2} for n in (1, 2)]
-        text = "".join(json.dumps(row) + "\n" for row in rows)
-        cell.folder.metrics_path.write_text(text, encoding="utf-8")
+    for run in plan.runs():
+        lines = [{"step": n, "success_rate": n / 2} for n in (1, 2)]
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        run.folder.metrics_path.write_text(text, encoding="utf-8")
     written = write_results(plan, Path("results"))
     names = [path.name for path in written]
     assert names == ["table.md", "results.json", "success.svg", "curves.svg"]
