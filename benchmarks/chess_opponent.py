@@ -1,4 +1,4 @@
-"""Is the Chess world's seeded opponent as strong as the engine's own limited strength?
+"""Is the Chess environment's seeded opponent as strong as the engine's own limited strength?
 
     python benchmarks/chess_opponent.py --positions 16 --draws 100 --games 100
 

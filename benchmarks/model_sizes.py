@@ -84,7 +84,7 @@ def count_parameters(run: StudyRun) -> int:
 
 
 def draw(found: dict[str, list[Point]], svg: Path) -> None:
-    """Writes the picture."""
+    """Writes the image."""
     figure = Figure(figsize=(6.0, 3.6), layout="constrained")
     axes = figure.subplots()
     looks = zip(found.items(), LOOKS, strict=False)
@@ -113,7 +113,7 @@ def draw(found: dict[str, list[Point]], svg: Path) -> None:
 
 
 def main() -> None:
-    """Prints the table and draws the picture."""
+    """Prints the table and draws the image."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("study")
     parser.add_argument(

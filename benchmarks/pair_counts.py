@@ -24,7 +24,7 @@ COMPARED: tuple[Compared, ...] = ("start", "state", "task_type")
 ALL = 10**6
 
 
-def episodes(world: Task, noise: float, number: int) -> list[Trajectory]:
+def episodes(task: Task, noise: float, number: int) -> list[Trajectory]:
     """One of every game."""
     dice = random.Random(number)
     expert, other = expert_answer("thoughts"), random_answer(number)
@@ -33,14 +33,14 @@ def episodes(world: Task, noise: float, number: int) -> list[Trajectory]:
         drawn, best = other(environment, observation), expert(environment, observation)
         return drawn if dice.random() < noise else best
 
-    return list(play(world.id, world.factory(), world.prompter, answer, range(GAMES)))
+    return list(play(task.id, task.factory(), task.prompter, answer, range(GAMES)))
 
 
 def main() -> None:
     prompt = PromptConfig(history="summary", invalid_action_feedback=True)
-    world = open_task(EnvironmentConfig("ALFWorld"), prompt, default_image_size=None)
+    task = open_task(EnvironmentConfig("ALFWorld"), prompt, default_image_size=None)
     for noise in NOISE:
-        played = [t for number in range(EPISODES) for t in episodes(world, noise, number)]
+        played = [t for number in range(EPISODES) for t in episodes(task, noise, number)]
         candidates = [
             candidate
             for t in played

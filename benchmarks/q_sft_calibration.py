@@ -4,7 +4,7 @@
     python benchmarks/q_sft_calibration.py RUN DATA --episodes 500 --json
 
 For every token of the episodes: the value clip(p/π, 0, 1) of the newest checkpoint, in the
-world's units, and the discounted return that followed. The value is that of acting well from
+environment's units, and the discounted return that followed. The value is that of acting well from
 there on, the return is that of whoever made the data: it may lie above, hardly below. Take
 episodes of another seed than those that were trained on.
 """
@@ -49,7 +49,7 @@ class Bin:
 
 
 def measure(run: str, data: str, episodes: int) -> tuple[Numbers, Numbers, RewardMap]:
-    """Values and returns-to-go of all supported tokens, in the world's units."""
+    """Values and returns-to-go of all supported tokens, in the environment's units."""
     folder = RunFolder.open(Path(run))
     config = load_any_config(folder.config_path)
     if not isinstance(config, QSFTConfig):
@@ -73,7 +73,7 @@ def measure(run: str, data: str, episodes: int) -> tuple[Numbers, Numbers, Rewar
 
 
 def _in_units(mapped_N: Numbers, episode: Episode, maps: StepMaps) -> Numbers:
-    """Values of an episode's tokens in the world's units."""
+    """Values of an episode's tokens in the environment's units."""
     steps = range(episode.first_step, episode.last_step + 1)
     lowest_T = np.array([maps.at(step).lowest for step in steps])
     width_T = np.array([maps.at(step).width for step in steps])

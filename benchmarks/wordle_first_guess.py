@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=500)
     options = parser.parse_args()
     config = load_config(RunFolder(Path(options.run)).config_path, QSFTConfig)
-    world = open_task(config.environment, config.prompt, default_image_size=None)
+    task = open_task(config.environment, config.prompt, default_image_size=None)
     folder = Path(model_source(options.run))
     first, later = load_reweighted(folder, slots=SLOTS), load_reweighted(folder, slots=SLOTS)
     settings = EvaluationSettings(episodes=options.episodes, slots=SLOTS)
@@ -75,7 +75,7 @@ def main() -> None:
     for (opener, opening_beta), (follower, later_beta) in product(players, players):
         first.act_as(replace(first.acting, beta=opening_beta))
         later.act_as(replace(later.acting, beta=later_beta))
-        games = play_policy(Relay(first, later), world, settings)
+        games = play_policy(Relay(first, later), task, settings)
         row, guess = row_of(follower, games), games[0].steps[0].action.action
         assert row.return_interval is not None
         low, high = row.return_interval

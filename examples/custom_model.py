@@ -34,10 +34,10 @@ BANDIT = EnvironmentConfig(id="Bandit")
 END = "<|endoftext|>"
 
 
-def make_model(folder: str, world: Task) -> None:
-    """A text-only model of 0.1 million parameters, and a tokenizer for this world's words."""
-    environment = world.factory()
-    texts = [world.prompter.messages(environment.reset(seed))[0].text for seed in range(16)]
+def make_model(folder: str, task: Task) -> None:
+    """A text-only model of 0.1 million parameters, and a tokenizer for this environment's words."""
+    environment = task.factory()
+    texts = [task.prompter.messages(environment.reset(seed))[0].text for seed in range(16)]
     trained = ByteLevelBPETokenizer()
     trained.train_from_iterator(texts, vocab_size=400, special_tokens=[END], show_progress=False)
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=trained._tokenizer, eos_token=END)
@@ -56,10 +56,10 @@ def make_model(folder: str, world: Task) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def judge(model: str, world: Task) -> str:
+def judge(model: str, task: Task) -> str:
     """Success on held-out episodes, with its 95 % interval."""
     policy = load_policy(model, slots=32)
-    row = evaluate(policy, world, EvaluationSettings(episodes=200), checkpoint=None)
+    row = evaluate(policy, task, EvaluationSettings(episodes=200), checkpoint=None)
     found = row.evaluation.policy
     assert found.success_rate is not None
     assert found.success_interval is not None
@@ -70,9 +70,9 @@ def judge(model: str, world: Task) -> str:
 if __name__ == "__main__":
     with TemporaryDirectory() as place:
         folder, run = f"{place}/model", f"{place}/run"
-        world = open_task(BANDIT, PromptConfig(), default_image_size=None)
-        make_model(folder, world)
-        print("made from nothing:", judge(folder, world), flush=True)
+        task = open_task(BANDIT, PromptConfig(), default_image_size=None)
+        make_model(folder, task)
+        print("made from nothing:", judge(folder, task), flush=True)
         train_sft(
             SFTConfig(
                 model=folder,
@@ -83,5 +83,5 @@ if __name__ == "__main__":
                 compute=ComputeConfig(threads=1),  # more would wait for each other here
             )
         )
-        print("after 100 updates:", judge(model_source(run), world))
+        print("after 100 updates:", judge(model_source(run), task))
         print("saved as usual:", *sorted(p.name for p in Path(model_source(run)).iterdir()))

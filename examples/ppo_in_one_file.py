@@ -1,8 +1,8 @@
 """The whole of λ-PPO in one file, to be read from top to bottom.
 
-A language model made from nothing learns a one-step world: first it imitates a few
+A language model made from nothing learns a one-step environment: first it imitates a few
 answers of an expert, most of them wrong on purpose, then PPO finds what the reward pays
-for. Only the model, the optimizer and the world come from elsewhere; generating, scoring,
+for. Only the model, the optimizer and the environment come from elsewhere; generating, scoring,
 judging and the loss are all here, one completion at a time and as slowly as that is.
 
     python examples/ppo_in_one_file.py
@@ -25,8 +25,8 @@ ITERATIONS, EPISODES, EPOCHS, TEMPERATURE = 12, 64, 2, 1.0
 ACTION_KEY = "action"
 
 torch.manual_seed(0)
-world = make_environment("Bandit")
-assert world.actions is not None
+environment = make_environment("Bandit")
+assert environment.actions is not None
 
 
 # --- A model of words: one token per word or sign -----------------------------------------
@@ -41,7 +41,7 @@ def pieces(text: str) -> list[str]:
 
 
 splitter = pre_tokenizers.Whitespace()
-texts = [answer_of(a, a) + f" The right answer is {a}. <end>" for a in world.actions]
+texts = [answer_of(a, a) + f" The right answer is {a}. <end>" for a in environment.actions]
 words = sorted({piece for text in texts for piece in pieces(text)} | {"end"})
 tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}))
 END = words.index("end")
@@ -77,8 +77,8 @@ dice = random.Random(0)
 for _ in range(150):
     loss = torch.zeros(())
     for _ in range(8):
-        letter = dice.choice(world.actions)
-        action = letter if dice.random() < 0.3 else dice.choice(world.actions)
+        letter = dice.choice(environment.actions)
+        action = letter if dice.random() < 0.3 else dice.choice(environment.actions)
         prompt = encode(f"The right answer is {letter}.")
         logprobs_T, _ = score(prompt, [*encode(answer_of(letter, action)), END])
         loss = loss - logprobs_T.mean() / 8
@@ -87,19 +87,19 @@ for _ in range(150):
     optimizer.step()
 
 
-# --- Act: generate, find the action, step the world ------------------------------------------
+# --- Act: generate, find the action, step the environment -----------------------------------
 
 
 @torch.no_grad()
 def act(seed: int) -> tuple[list[int], list[int], int, Tensor, float, float]:
     """One episode: prompt, completion, where the action starts, log-probs, value, reward."""
-    prompt, completion = encode(world.reset(seed).text or ""), []
+    prompt, completion = encode(environment.reset(seed).text or ""), []
     while len(completion) < 40 and END not in completion:
         logits_V = model(torch.tensor([prompt + completion])).logits[0, -1] / TEMPERATURE
         completion.append(int(torch.multinomial(logits_V.softmax(-1), 1)))
     text = " ".join(words[i] for i in completion)
     found = re.search(r'action ": " (\w)', text)
-    reward = world.step(found.group(1) if found else "").reward
+    reward = environment.step(found.group(1) if found else "").reward
     keys = [i for i, token in enumerate(completion) if words[token] == ACTION_KEY]
     action_start = keys[-1] if keys else len(completion)
     logprobs_T, value = score(prompt, completion)
@@ -149,4 +149,4 @@ for iteration in range(ITERATIONS):
             optimizer.step()
     print(f"iteration {iteration + 1:2d}   mean reward {sum(rewards) / EPISODES:.2f}", flush=True)
 
-assert sum(rewards) / EPISODES > 0.8, "PPO did not learn the world"
+assert sum(rewards) / EPISODES > 0.8, "PPO did not learn the environment"

@@ -24,10 +24,10 @@ def measure_chess(*, pairs: int = PAIRS, seconds: float = SECONDS) -> Iterator[B
     """Nothing where there is no engine or no `chess` package."""
     if find_stockfish() is None or not is_installed(find_environment("Chess")):
         return
-    world = partial(make_environment, "Chess")
+    environment = partial(make_environment, "Chess")
     with (
-        SubprocessRunner(world, 2, workers=2) as two,
-        SubprocessRunner(world, 1, workers=1) as one,
+        SubprocessRunner(environment, 2, workers=2) as two,
+        SubprocessRunner(environment, 1, workers=1) as one,
     ):
         players = _player(two), _player(one)
         for warm_up in players:

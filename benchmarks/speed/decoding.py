@@ -170,7 +170,7 @@ class _Race:
         return perf_counter() - started
 
     def _padded(self, prompts: list[Prompt], dtype: torch.dtype) -> dict[str, Tensor]:
-        """What a processor gives for a batch: padded on the left, pictures in the model's dtype."""
+        """What a processor gives for a batch: padded on the left, images in the model's dtype."""
         longest = max(len(prompt.token_ids) for prompt in prompts)
         ids = torch.full((len(prompts), longest), self._encoder.pad_id)
         mask = torch.zeros_like(ids)

@@ -1,6 +1,6 @@
 """Environment steps per second on one core, beside Gymnasium's own vector loop.
 
-Both sides play as many instances of the same class, at random, and get the picture with
+Both sides play as many instances of the same class, at random, and get the image with
 every step. Ours does what a rollout does: commands to a runner, episodes by their seed,
 replies with observation, legal actions and success.
 """
@@ -36,7 +36,7 @@ Round = Callable[[], int]
 def measure_environments(
     *, pairs: int = PAIRS, seconds: float = SECONDS
 ) -> Iterator[BenchmarkResult]:
-    """Every card game with small and with large pictures; WebShop, with its searches cached."""
+    """Every card game with small and with large images; WebShop, with its searches cached."""
     for game in GAMES:
         for size in IMAGE_SIZES:
             with InProcessRunner(partial(make_environment, game, image_size=size), SLOTS) as runner:

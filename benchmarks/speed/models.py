@@ -29,7 +29,7 @@ class NamedModel(NamedTuple):
 
 
 def make_models() -> Iterator[NamedModel]:
-    """The tiny model, which reads pictures; then, of words alone, other families' decoders."""
+    """The tiny model, which reads images; then, of words alone, other families' decoders."""
     tokenizer = train_tokenizer([TEXT] * 2)
     yield NamedModel(
         "tiny", LoadedModel(build_model(tokenizer, seed=0), build_processor(tokenizer))

@@ -53,7 +53,7 @@ def plain_scores(policy: HuggingFacePolicy, example: Example, *, temperature: fl
 
 
 def image_inputs(policy: HuggingFacePolicy, prompt: Prompt) -> dict[str, Tensor]:
-    """The model's arguments for a prompt's pictures; none without pictures."""
+    """The model's arguments for a prompt's images; none without images."""
     inputs = policy.encoder.image_inputs(prompt.images)
     return {name: tensor.to(policy.device) for name, tensor in inputs.items()}
 

@@ -50,7 +50,7 @@ from forethought.training.run import Run, open_run
 from forethought.training.start import start
 from forethought.training.summary import Stopwatch
 
-WORLDS = ("NumberLine", "EZPoints")
+ENVIRONMENTS = ("NumberLine", "EZPoints")
 """One in which states, and so prompts, come again and again, and one in which few do."""
 PHASES = ("collect", "recompute", "update")
 PAIRS = 3
@@ -65,13 +65,13 @@ GRADIENT_TOLERANCE = 1e-3
 
 def measure_ppo(
     *,
-    worlds: Sequence[str] = WORLDS,
+    environments: Sequence[str] = ENVIRONMENTS,
     pairs: int = PAIRS,
     steps: int = STEPS,
     slots: int = SLOTS,
     updates_before: int = UPDATES_BEFORE,
 ) -> Iterator[BenchmarkResult]:
-    """Every world, on one core.
+    """Every environment, on one core.
 
     Args:
         pairs: iterations of either side that count.
@@ -84,9 +84,9 @@ def measure_ppo(
     """
     threads = torch.get_num_threads()
     try:
-        for world in worlds:
+        for environment in environments:
             with TemporaryDirectory() as folder:
-                yield from _measure(world, Path(folder), pairs, (steps, slots), updates_before)
+                yield from _measure(environment, Path(folder), pairs, (steps, slots), updates_before)
     finally:
         torch.set_num_threads(threads)
 
@@ -97,12 +97,12 @@ def _measure(
     model = train_sft(_sft_config(name, folder / "sft", updates_before), existing="refuse")
     config = _ppo_config(name, folder / "ppo", model, *size)
     with open_run(config, "refuse") as run:
-        world, policy = start(config, run, slots=config.rollout.num_envs, critic=True)
+        task, policy = start(config, run, slots=config.rollout.num_envs, critic=True)
         # From the same files with the same seed: the same weights.
         plain_policy = start(config, run, slots=1, critic=True).policy
-        with world.runner(config.rollout.num_envs, 0) as many, world.runner(1, 0) as one:
-            ours = _Ours(policy, config, run, world, many)
-            plain = _Plain(plain_policy, config, run, world, one)
+        with task.runner(config.rollout.num_envs, 0) as many, task.runner(1, 0) as one:
+            ours = _Ours(policy, config, run, task, many)
+            plain = _Plain(plain_policy, config, run, task, one)
             yield from check(ours.context, compute_advantages(ours.collect(), config, run))
             ours.iterate()
             plain.iterate()
@@ -134,7 +134,7 @@ def _phases(name: str, ours: "list[Lap]", plain: "list[Lap]") -> Iterator[Benchm
             for laps, total in zip((ours, plain), whole, strict=True)
         ]
         yield BenchmarkResult(f"{name}/share of {phase}", shares[0], "%", shares[1], None)
-    lengths = [median(lap.answer_tokens for lap in laps) for laps in (ours, plain)]
+    lengths = [median(lap.completion_tokens for lap in laps) for laps in (ours, plain)]
     yield BenchmarkResult(f"{name}/answer", lengths[0], "tokens", lengths[1], None)
 
 
@@ -215,7 +215,7 @@ class Lap(NamedTuple):
 
     seconds: tuple[float, ...]
     """In the order of `PHASES`."""
-    answer_tokens: float
+    completion_tokens: float
     """The mean."""
 
 
@@ -223,7 +223,7 @@ class _Ours:
     """The trainer's own functions, in its order."""
 
     def __init__(
-        self, policy: HuggingFacePolicy, config: PPOConfig, run: Run, world: Task, runner: Runner
+        self, policy: HuggingFacePolicy, config: PPOConfig, run: Run, task: Task, runner: Runner
     ) -> None:
         updater = run.make_updater(
             policy,
@@ -233,7 +233,7 @@ class _Ours:
         )
         self.context = PPOContext(policy, updater, config, run)
         self.laps: list[Lap] = []
-        self._collector = make_collector(self.context, world, runner, policy, lambda _: None)
+        self._collector = make_collector(self.context, task, runner, policy, lambda _: None)
 
     def collect(self) -> Collected:
         return collect(self._collector, self.context.config, self.context.run)
@@ -260,7 +260,7 @@ class _Plain:
     """The same with one environment and one answer at a time."""
 
     def __init__(
-        self, policy: HuggingFacePolicy, config: PPOConfig, run: Run, world: Task, runner: Runner
+        self, policy: HuggingFacePolicy, config: PPOConfig, run: Run, task: Task, runner: Runner
     ) -> None:
         rollout = config.rollout
         self._config = replace(config, rollout=replace(rollout, slots=1))
@@ -269,10 +269,10 @@ class _Plain:
         self._updater = PlainUpdater(policy, config)
         self.laps: list[Lap] = []
         self._collector = Collector(
-            environment_id=world.id,
+            environment_id=task.id,
             runner=runner,
             policy=PlainPolicy(policy),
-            prompter=world.prompter,
+            prompter=task.prompter,
             sampling=rollout.sampling,
             on_invalid=rollout.on_invalid,
             split=Split.TRAINING,
@@ -308,19 +308,19 @@ def _lap(watch: Stopwatch, collected: Collected) -> Lap:
 # --- settings ----------------------------------------------------------------------------
 
 
-def _sft_config(world: str, output: Path, updates: int) -> SFTConfig:
+def _sft_config(environment: str, output: Path, updates: int) -> SFTConfig:
     return SFTConfig(
         output=str(output),
         expert_steps=32,
         epochs=updates,  # of one batch
         batch_size=32,
-        environment=EnvironmentConfig(id=world),
+        environment=EnvironmentConfig(id=environment),
         optimizer=OptimizerConfig(learning_rate=2e-3, schedule="constant", warmup_steps=20),
         compute=ComputeConfig(threads=1),
     )
 
 
-def _ppo_config(world: str, output: Path, model: Path, steps: int, slots: int) -> PPOConfig:
+def _ppo_config(environment: str, output: Path, model: Path, steps: int, slots: int) -> PPOConfig:
     return PPOConfig(
         model=str(model),
         output=str(output),
@@ -330,7 +330,7 @@ def _ppo_config(world: str, output: Path, model: Path, steps: int, slots: int) -
         value_clip=None,
         epochs=2,
         batch_size=min(128, steps),
-        environment=EnvironmentConfig(id=world),
+        environment=EnvironmentConfig(id=environment),
         optimizer=OptimizerConfig(schedule="constant"),
         rollout=RolloutConfig(
             num_envs=slots,

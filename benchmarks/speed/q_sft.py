@@ -30,7 +30,7 @@ from forethought.training.run import Run, open_run
 BATCH = 32
 PAIRS = 7
 PROMPT = PromptConfig(format="action_only")
-WORLD = EnvironmentConfig("Wordle")
+ENVIRONMENT = EnvironmentConfig("Wordle")
 
 
 def measure_q_sft(*, batch: int = BATCH, pairs: int = PAIRS) -> Iterator[BenchmarkResult]:
@@ -47,7 +47,7 @@ def measure_q_sft(*, batch: int = BATCH, pairs: int = PAIRS) -> Iterator[Benchma
                 data=str(_write_episodes(Path(folder) / "data", batch * (pairs + 1))),
                 output=str(Path(folder) / "run"),
                 batch_size=batch,
-                environment=WORLD,
+                environment=ENVIRONMENT,
                 prompt=PROMPT,
                 compute=ComputeConfig(threads=1),
             )
@@ -99,9 +99,9 @@ def _speed(trained: _Trained, batch: Sequence[Episode]) -> float:
 def _write_episodes(folder: Path, count: int) -> Path:
     """Of the expert, whose returns differ with the hidden word."""
     folder.mkdir()
-    world = open_task(WORLD, PROMPT, default_image_size=None)
+    task = open_task(ENVIRONMENT, PROMPT, default_image_size=None)
     seeds = (episode_seed(Split.DEMONSTRATION, 0, number) for number in range(count))
     answer = expert_answer("action_only")
-    episodes = play(world.id, world.factory(), world.prompter, answer, seeds)
+    episodes = play(task.id, task.factory(), task.prompter, answer, seeds)
     write_shard(folder / "episodes.parquet", list(islice(episodes, count)))
     return folder

@@ -27,8 +27,8 @@ from forethought.rollouts.store import read_shards, write_shard
 from forethought.rollouts.task import open_task
 from forethought.types import Trajectory
 
-WORLDS = ("Wordle", "EZPoints")
-"""One of words, and one of pictures."""
+ENVIRONMENTS = ("Wordle", "EZPoints")
+"""One of words, and one of images."""
 EPISODES = 400
 TRAINED_EPISODES = 40
 PER_SHARD = 100
@@ -54,9 +54,9 @@ def measure_store(
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        for world in WORLDS:
+        for environment in ENVIRONMENTS:
             with TemporaryDirectory() as folder:
-                yield from _measure(world, Path(folder), episodes, trained_episodes, pairs)
+                yield from _measure(environment, Path(folder), episodes, trained_episodes, pairs)
     finally:
         torch.set_num_threads(threads)
 
@@ -87,12 +87,12 @@ def _measure(
 
 
 def _play(name: str, episodes: int) -> list[Trajectory]:
-    world = open_task(EnvironmentConfig(name), PromptConfig(), default_image_size=IMAGE_SIZE)
-    environment = world.factory()
+    task = open_task(EnvironmentConfig(name), PromptConfig(), default_image_size=IMAGE_SIZE)
+    environment = task.factory()
     seeds = (episode_seed(Split.DEMONSTRATION, 0, index) for index in range(episodes))
     try:
         answer = expert_answer("thoughts")
-        return list(play(world.id, environment, world.prompter, answer, seeds))
+        return list(play(task.id, environment, task.prompter, answer, seeds))
     finally:
         environment.close()
 

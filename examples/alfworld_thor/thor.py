@@ -78,7 +78,7 @@ class ThorWorld:
         games: folder of the official games; by default ALFWORLD_DATA.
         limit_steps: 1 to 1000.
         reward: paper or reference.
-        image_size: side of the picture, 48 to 1024 pixels.
+        image_size: side of the image, 48 to 1024 pixels.
         surface: the package's environment or one like it; by default it is started.
 
     Version history:
@@ -214,7 +214,7 @@ class ThorWorld:
 
 
 def to_image(frame: Any, size: int) -> Image:
-    """A frame in blue, green, red as a picture in red, green, blue, read-only.
+    """A frame in blue, green, red as an image in red, green, blue, read-only.
 
     Raises:
         ValueError: it is no uint8 [height, width, 3].
@@ -224,12 +224,12 @@ def to_image(frame: Any, size: int) -> Image:
         raise ValueError(
             f"got a frame of {pixels.dtype} {pixels.shape} — expected uint8 [height, width, 3]"
         )
-    picture = np.ascontiguousarray(pixels[..., ::-1])
-    if picture.shape[:2] != (size, size):
-        resized = Pillow.fromarray(picture).resize((size, size), Pillow.Resampling.BILINEAR)
-        picture = np.array(resized)
-    picture.flags.writeable = False
-    return picture
+    image = np.ascontiguousarray(pixels[..., ::-1])
+    if image.shape[:2] != (size, size):
+        resized = Pillow.fromarray(image).resize((size, size), Pillow.Resampling.BILINEAR)
+        image = np.array(resized)
+    image.flags.writeable = False
+    return image
 
 
 def start_thor(root: Path) -> ThorSurface:

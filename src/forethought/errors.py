@@ -47,7 +47,7 @@ class PromptTooLongError(PolicyError):
 
 
 class EnvironmentUnusableError(ForethoughtError):
-    """A world crashes or hangs again and again."""
+    """An environment crashes or hangs again and again."""
 
 
 class OffPolicyError(ForethoughtError):

@@ -33,28 +33,28 @@ class Span(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """A named number that a world reports beside reward and success."""
+    """A named number that an environment reports beside reward and success."""
 
     name: str
     value: float
 
 
 PROGRESS = "progress"
-"""The measure by which a world tells what share of its goal is met, 0 to 1."""
+"""The measure by which an environment tells what share of its goal is met, 0 to 1."""
 
 
 def progress_in(metrics: tuple[Metric, ...]) -> float | None:
-    """What a world's metrics say about it, if they do."""
+    """What an environment's metrics say about it, if they do."""
     return next((value for name, value in metrics if name == PROGRESS), None)
 
 
 class ParseFailure(StrEnum):
-    """Why a completion held no action that the world knows."""
+    """Why a completion held no action that the environment knows."""
 
     NO_ACTION = "no_action"
     """There is no `"action": "..."` field in the text."""
     UNKNOWN_ACTION = "unknown_action"
-    """There is one, but its value is not an action of this world or state."""
+    """There is one, but its value is not an action of this environment or state."""
     TRAILING_TEXT = "trailing_text"
     """There is one, but the answer goes on after it."""
 
@@ -82,16 +82,16 @@ class Observation:
     text: str | None
     """The state in words, or None where only the image tells it."""
     image: Image | None
-    """The state as a picture, uint8 [H, W, 3], or None in a text world."""
+    """The state as an image, uint8 [H, W, 3], or None in a text environment."""
     admissible_actions: tuple[str, ...] | None
-    """The actions open in this state where the world lists them, else None:
-    then any of the world's `actions` may be tried."""
+    """The actions open in this state where the environment lists them, else None:
+    then any of the environment's `actions` may be tried."""
     state_key: str
     """Equal exactly when the environment is in the same state."""
     goal: str
     """The task of this episode, in words."""
     task_type: str
-    """The kind of task, for tables per kind; one value in most worlds."""
+    """The kind of task, for tables per kind; one value in most environments."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,13 +162,13 @@ class Completion:
 
 @dataclass(frozen=True)
 class ParsedAction:
-    """What a completion asks the world to do. Any text gives one: failure is a value."""
+    """What a completion asks the environment to do. Any text gives one: failure is a value."""
 
     action: str
     """The action to execute; where it is invalid, the raw text tried, or nothing (no field was
     found, or the answer went on after it)."""
     is_valid: bool
-    """Whether the completion itself named an action of this world and state."""
+    """Whether the completion itself named an action of this environment and state."""
     failure: ParseFailure | None
     thought_span: Span
     """Tokens before the `"action"` key."""
@@ -207,14 +207,14 @@ class ThoughtFacts:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One exchange with the world: the record that every algorithm learns from."""
+    """One exchange with the environment: the record that every algorithm learns from."""
 
     prompt: Prompt
     completion: Completion
     action: ParsedAction
     reward: float
     terminated: bool
-    """The world reached an end of its own; the value of what follows is zero."""
+    """The environment reached an end of its own; the value of what follows is zero."""
     truncated: bool
     """A limit cut the episode; the value of what would follow is not zero."""
     value: float | None
@@ -225,7 +225,7 @@ class Step:
     duration_s: float
     """Wall-clock seconds that the environment took."""
     progress: float | None = None
-    """Share of the goal that was met after this step, 0 to 1, in worlds that measure it."""
+    """Share of the goal that was met after this step, 0 to 1, in environments that measure it."""
     thought_facts: ThoughtFacts | None = None
     """Where the environment offers them, and the prompt asks for thoughts."""
     strict_format: bool | None = None
@@ -250,7 +250,7 @@ class Earned(NamedTuple):
     rewards: tuple[float, ...]
     """Of each step, in order."""
     terminated: bool
-    """Whether the world ended with the last step."""
+    """Whether the environment ended with the last step."""
     bootstrap_value: float | None
     """The critic's value of the state after the last step, where that state is not terminal."""
     failure: EnvironmentFailure | None
@@ -270,9 +270,9 @@ class Trajectory:
     bootstrap_value: float | None
     """The critic's value of the state after the last step, where that state is not terminal."""
     success: bool
-    """By the world's own definition; False while the episode is unfinished."""
+    """By the environment's own definition; False while the episode is unfinished."""
     metrics: tuple[Metric, ...]
-    """The world's further numbers at the end of the episode; empty while unfinished."""
+    """The environment's further numbers at the end of the episode; empty while unfinished."""
     failure: EnvironmentFailure | None = None
 
     @property

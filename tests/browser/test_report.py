@@ -14,9 +14,9 @@ from tests.unit.reports.builders import (
     SFT,
     episode,
     evaluation,
+    image,
     lost,
     make_run,
-    picture,
     step,
     won,
 )
@@ -31,9 +31,7 @@ TEXT = '{\n"number": "3",\n"thoughts": "3 is less than 5, so I go on",\n"action"
 
 def long_episode() -> Trajectory:
     steps = [
-        step(
-            TEXT, image=picture(40 * number, 64), value=0.5, message=f"Place {number}", key="k" * 90
-        )
+        step(TEXT, image=image(40 * number, 64), value=0.5, message=f"Place {number}", key="k" * 90)
         for number in range(5)
     ]
     steps.append(step(TEXT, reward=1.0, last=True, message="Place 5"))

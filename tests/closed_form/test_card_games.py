@@ -122,9 +122,9 @@ def test_a_coin_on_the_number_line() -> None:
 def test_number_line_by_the_reference_loses_solved_starts_between_the_walls(
     max_position: int,
 ) -> None:
-    world = make_environment("NumberLine", rules="reference", max_position=max_position)
+    environment = make_environment("NumberLine", rules="reference", max_position=max_position)
     lost = Fraction(max_position - 1, (max_position + 1) ** 2)
-    assert world.ceiling.success_rate == pytest.approx(float(1 - lost))
+    assert environment.ceiling.success_rate == pytest.approx(float(1 - lost))
 
 
 def test_blackjack_policy_that_wins_most_often() -> None:

@@ -31,28 +31,28 @@ def test_wordles_expert_finds_every_word(words: WordList, rules: Rules, wrong: i
 
 
 def test_wordles_expert_played_word_by_word() -> None:
-    """Through the world itself, with its own marks and its own bookkeeping."""
-    world = make_environment("Wordle")
+    """Through the environment itself, with its own marks and its own bookkeeping."""
+    environment = make_environment("Wordle")
     total, found = 0.0, set[str]()
     seed = 0
     while len(found) < 412:
-        world.reset(seed)
+        environment.reset(seed)
         seed += 1
-        hidden = load_words("small")[vars(world)["_hidden"]]
+        hidden = load_words("small")[vars(environment)["_hidden"]]
         if hidden not in found:
             found.add(hidden)
-            total += played(world)
+            total += played(environment)
     assert total == -774
 
 
-def played(world: Environment) -> float:
+def played(environment: Environment) -> float:
     """The expert's return in the present episode."""
     total, over = 0.0, False
     while not over:
-        reward, over, truncated = world.step(world.expert().action)
+        reward, over, truncated = environment.step(environment.expert().action)
         assert not truncated
         total += reward
-    assert world.success()
+    assert environment.success()
     return total
 
 
@@ -69,17 +69,17 @@ def test_wordles_bound(words: WordList) -> None:
 
 
 @pytest.mark.parametrize(
-    ("world", "choices", "tries", "worth", "error"),
+    ("environment", "choices", "tries", "worth", "error"),
     [
         ("Wordle", len(load_words("small")), 6, -5.9490, 0.06),
         ("TwentyQuestions", len(load_things()) + len(load_attributes()), 20, -19.2336, 0.35),
     ],
 )
-def test_chance(world: str, choices: int, tries: int, worth: float, error: float) -> None:
+def test_chance(environment: str, choices: int, tries: int, worth: float, error: float) -> None:
     """Draws of one choice among n, none of them twice; only the right one ends the game."""
     exact = -sum(1 - Fraction(k, choices) for k in range(1, tries + 1))
     assert float(exact) == pytest.approx(worth, abs=1e-4)
-    instance, randomness, total = make_environment(world), np.random.default_rng(0), 0.0
+    instance, randomness, total = make_environment(environment), np.random.default_rng(0), 0.0
     for seed in range(1000):
         instance.reset(seed)
         over = False
@@ -107,43 +107,45 @@ def test_twenty_questions_data_without_skill() -> None:
     assert mean_return("TwentyQuestions", 0.0, 1000) == pytest.approx(float(exact), abs=0.35)
 
 
-@pytest.mark.parametrize(("world", "published"), [("Wordle", -4.12), ("TwentyQuestions", -17.3)])
-def test_the_data_are_as_good_as_the_published(world: str, published: float) -> None:
+@pytest.mark.parametrize(
+    ("environment", "published"), [("Wordle", -4.12), ("TwentyQuestions", -17.3)]
+)
+def test_the_data_are_as_good_as_the_published(environment: str, published: float) -> None:
     """Q-SFT, Table 2; four standard errors of 1,500 episodes."""
-    instance = make_environment(world)
+    instance = make_environment(environment)
     assert isinstance(instance, WithDataPolicy)
-    spread = {"Wordle": 1.62, "TwentyQuestions": 4.1}[world]
-    mean = mean_return(world, instance.data_skill, 1500)
+    spread = {"Wordle": 1.62, "TwentyQuestions": 4.1}[environment]
+    mean = mean_return(environment, instance.data_skill, 1500)
     assert mean == pytest.approx(published, abs=4 * spread / 1500**0.5)
 
 
 def mean_return(name: str, skill: float, episodes: int) -> float:
-    world = make_environment(name)
-    assert isinstance(world, WithDataPolicy)
+    environment = make_environment(name)
+    assert isinstance(environment, WithDataPolicy)
     total = 0.0
     for seed in range(episodes):
-        world.reset(seed)
-        player = world.data_policy(skill, np.random.default_rng(seed))
+        environment.reset(seed)
+        player = environment.data_policy(skill, np.random.default_rng(seed))
         over = False
         while not over:
-            reward, over, _ = world.step(player().action)
+            reward, over, _ = environment.step(player().action)
             total += reward
     return total / episodes
 
 
 def test_twenty_questions_expert_finds_every_object() -> None:
-    """-7.190; played through the world, and by walking its tree."""
+    """-7.190; played through the environment, and by walking its tree."""
     worth = twenty_questions.expert_result()
-    world = make_environment("TwentyQuestions")
+    environment = make_environment("TwentyQuestions")
     total, found = 0.0, set[int]()
     seed = 0
     while len(found) < 158:
-        world.reset(seed)
+        environment.reset(seed)
         seed += 1
-        hidden = vars(world)["_hidden"]
+        hidden = vars(environment)["_hidden"]
         if hidden not in found:
             found.add(hidden)
-            total += played(world)
+            total += played(environment)
     assert worth.success_rate == 1.0
     assert worth.mean_return == pytest.approx(total / 158, abs=1e-12)
     assert total == -1136

@@ -64,8 +64,8 @@ def test_configs(path: Path) -> None:
     command = f"#   forethought train {algorithm} --config configs/alfworld/{path.name}\n"
     assert command in path.read_text(encoding="utf-8")
     assert config.prompt.history == ("summary" if "memory" in path.stem else "none")
-    world = open_task(config.environment, config.prompt, default_image_size=64)
-    assert world.id == "ALFWorld"
+    task = open_task(config.environment, config.prompt, default_image_size=64)
+    assert task.id == "ALFWorld"
 
 
 def test_gymnasiums() -> None:

@@ -108,13 +108,13 @@ def test_an_answer_is_one_action_with_its_log_prob(temperature: float) -> None:
     assert completion.logprobs[0] == pytest.approx(float(expected), abs=1e-6)
 
 
-def test_another_picture_is_refused() -> None:
+def test_another_image_is_refused() -> None:
     policy = make_cnn(SHAPE, None, seed=0)
     with pytest.raises(PolicyError, match=r"expected one image of shape \(36, 40, 3\), got none"):
         policy.prompt([Message("user", "no image")])
 
 
-def test_a_world_without_a_picture_is_refused() -> None:
+def test_an_environment_without_an_image_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"environment.id is 'Bandit', but it has no image"):
         make_policy(CNNConfig(environment=EnvironmentConfig("Bandit")))
 

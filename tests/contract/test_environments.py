@@ -1,4 +1,4 @@
-"""Every shipped world keeps Gymnasium's contract and ours, under every option."""
+"""Every shipped environment keeps Gymnasium's contract and ours, under every option."""
 
 import importlib.util
 from functools import partial

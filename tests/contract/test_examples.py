@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FORETHOUGHT = Path(sysconfig.get_path("scripts")) / "forethought"
-WORLD = "examples.custom_environment:Thermostat"
+ENVIRONMENT = "examples.custom_environment:Thermostat"
 
 
 def run(*words: str | Path, typed: str = "") -> str:
@@ -40,14 +40,14 @@ def test_an_example_says_how_it_is_run(example: Path) -> None:
     assert f"\n    python examples/{example.name}\n" in example.read_text(encoding="utf-8")
 
 
-def test_a_world_of_ones_own_takes_sixty_lines() -> None:
+def test_an_environment_of_ones_own_takes_sixty_lines() -> None:
     source = (ROOT / "examples" / "custom_environment.py").read_text(encoding="utf-8")
     assert len(source.splitlines()) <= 60
 
 
-def test_a_world_of_ones_own_is_found_by_the_installed_command() -> None:
+def test_an_environment_of_ones_own_is_found_by_the_installed_command() -> None:
     """Unlike `python -m`, an installed script does not look for modules where it is called."""
-    out = run(FORETHOUGHT, "play", WORLD, typed="stop\n")
+    out = run(FORETHOUGHT, "play", ENVIRONMENT, typed="stop\n")
     assert re.search(r"It is \d\d degrees", out)
-    plan = run(FORETHOUGHT, "train", "sft", "--environment.id", WORLD, "--dry-run")
-    assert f"id: {WORLD}" in plan
+    plan = run(FORETHOUGHT, "train", "sft", "--environment.id", ENVIRONMENT, "--dry-run")
+    assert f"id: {ENVIRONMENT}" in plan

@@ -183,7 +183,8 @@ WITHOUT_TORCH = {
         "runs",
     ),
 }
-"""A world, a prompt or a run folder is read in milliseconds, and by those who have no torch."""
+"""An environment, a prompt or a run folder is read in milliseconds, and by those who have no
+torch."""
 
 
 def package_of(name: str) -> str:

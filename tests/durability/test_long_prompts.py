@@ -20,8 +20,8 @@ from tests.typed import words_of
 
 LENGTH = 1_000_000
 """Characters: PPO took ten minutes and gigabytes over such an observation."""
-WORLD_ID = f"{__name__}:Talkative"
-WORLD = f"--environment.id {WORLD_ID}"
+ENVIRONMENT_ID = f"{__name__}:Talkative"
+ENVIRONMENT = f"--environment.id {ENVIRONMENT_ID}"
 SMALL = "--rollout.num-envs 2 --rollout.steps-per-iteration 4 --total-steps 8 --batch-size 4"
 
 
@@ -71,9 +71,9 @@ def refusal(words: str, capfd: pytest.CaptureFixture[str]) -> str:
 def test_an_environment_that_says_too_much(
     words: str, run: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    said = refusal(f"{words.format(run=run, new=tmp_path / 'new')} {WORLD}", capfd)
+    said = refusal(f"{words.format(run=run, new=tmp_path / 'new')} {ENVIRONMENT}", capfd)
     place, _, reason = said.partition(": the prompt, a text of 1,000,0")
-    assert place in {f"{WORLD_ID}, first observation", f"{WORLD_ID}, episode 0, step 0"}
+    assert place in {f"{ENVIRONMENT_ID}, first observation", f"{ENVIRONMENT_ID}, episode 0, step 0"}
     assert re.match(r"\d\d characters, has at least [\d,]+ tokens", reason)
     assert said.endswith(
         " tokens, but the model takes 2,048 positions, an answer included — shorten it, or choose "
@@ -83,7 +83,9 @@ def test_an_environment_that_says_too_much(
 
 def test_a_stored_text_that_is_too_long(run: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
-    assert main(words_of(f"collect --policy expert --output {data} --episodes 1 {WORLD}")) == 0
+    assert (
+        main(words_of(f"collect --policy expert --output {data} --episodes 1 {ENVIRONMENT}")) == 0
+    )
     policy = load_policy(model_source(str(run)), slots=1)
     (trajectory,) = read_shards(data)
     with pytest.raises(PromptTooLongError) as info:

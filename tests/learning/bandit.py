@@ -1,4 +1,5 @@
-"""The one-step world as a test of learning, and a teacher who is right in it half of the time."""
+"""The one-step environment as a test of learning, and a teacher who is right in it half of the
+time."""
 
 import random
 import re
@@ -19,7 +20,7 @@ from forethought.types import Observation
 
 ARMS = 4
 CHANCE = 1 / ARMS
-WORLD = EnvironmentConfig("Bandit", options=(f"arms={ARMS}",))
+ENVIRONMENT = EnvironmentConfig("Bandit", options=(f"arms={ARMS}",))
 ROLLOUT = RolloutConfig(
     num_envs=32,
     steps_per_iteration=128,

@@ -11,7 +11,7 @@ from forethought.configs.parts import OptimizerConfig, PromptConfig
 from forethought.rollouts.scripted import play
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import Task, open_task
-from tests.learning.bandit import ONE_THREAD, WORLD, half_right
+from tests.learning.bandit import ENVIRONMENT, ONE_THREAD, half_right
 from tests.unit.algorithms.conftest import crossing, offline, small_model
 from tests.unit.algorithms.crossing import straight_on
 
@@ -41,15 +41,15 @@ def settings(offline: dict[str, Any]) -> dict[str, Any]:
 def imitator(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Answers in the right form, with the right letter half of the time."""
     folder = tmp_path_factory.mktemp("learning")
-    world = open_task(WORLD, PromptConfig(), default_image_size=64)
-    lessons = play(world.id, world.factory(), world.prompter, half_right, range(640))
+    task = open_task(ENVIRONMENT, PromptConfig(), default_image_size=64)
+    lessons = play(task.id, task.factory(), task.prompter, half_right, range(640))
     (folder / "data").mkdir()
     write_shard(folder / "data" / "lessons.parquet", list(lessons))
     return train_sft(
         SFTConfig(
             output=str(folder / "sft"),
             data=str(folder / "data"),
-            environment=WORLD,
+            environment=ENVIRONMENT,
             epochs=1.0,
             batch_size=16,
             optimizer=OptimizerConfig(learning_rate=2e-3, schedule="constant", epsilon=1e-8),

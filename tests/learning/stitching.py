@@ -25,9 +25,9 @@ def newest_model(run: Path) -> Path:
 
 def success_from_west(policy: Policy) -> float:
     """Where the most likely token is taken."""
-    world = open_task(FROM_WEST, ACTION_ONLY, default_image_size=None)
+    task = open_task(FROM_WEST, ACTION_ONLY, default_image_size=None)
     settings = EvaluationSettings(
         episodes=4, sampling=SamplingConfig(temperature=0.0, max_new_tokens=12), num_envs=4
     )
-    played = play_policy(policy, world, settings)
+    played = play_policy(policy, task, settings)
     return sum(one.success for one in played) / len(played)

@@ -1,4 +1,4 @@
-"""PPO learns the one-step world, and a broken PPO does not.
+"""PPO learns the one-step environment, and a broken PPO does not.
 
 A model imitates a teacher who is right half of the time: it answers in the right form, with
 the right letter half of the time. Only the reward can tell it which half.
@@ -18,7 +18,7 @@ from forethought.algorithms.ppo.train import train_ppo
 from forethought.configs.parts import OptimizerConfig
 from forethought.runs.metrics import read_metrics
 from forethought.targets.checks import FloatArray
-from tests.learning.bandit import CHANCE, ONE_THREAD, ROLLOUT, WORLD, success_in_training
+from tests.learning.bandit import CHANCE, ENVIRONMENT, ONE_THREAD, ROLLOUT, success_in_training
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
     config = PPOConfig(
         model=str(imitator),
         output=str(output),
-        environment=WORLD,
+        environment=ENVIRONMENT,
         total_steps=12 * 128,
         batch_size=64,
         epochs=2,

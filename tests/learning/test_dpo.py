@@ -1,4 +1,4 @@
-"""Preferences teach the one-step world; the same preferences the wrong way round do not.
+"""Preferences teach the one-step environment; the same preferences the wrong way round do not.
 
 From the imitator that PPO starts from: right half of the time, in the right form.
 """
@@ -14,7 +14,7 @@ from forethought.algorithms.dpo.config import DPOConfig
 from forethought.algorithms.dpo.train import train_dpo
 from forethought.configs.parts import OptimizerConfig
 from forethought.targets.pairs import Pair
-from tests.learning.bandit import CHANCE, ONE_THREAD, ROLLOUT, WORLD, success_in_training
+from tests.learning.bandit import CHANCE, ENVIRONMENT, ONE_THREAD, ROLLOUT, success_in_training
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ def learn(imitator: Path, output: Path, **changes: Any) -> tuple[float, float]:
     config = DPOConfig(
         model=str(imitator),
         output=str(output),
-        environment=WORLD,
+        environment=ENVIRONMENT,
         total_steps=32 * 128,
         loss_type="sigmoid",
         beta=0.3,

@@ -15,7 +15,7 @@ from forethought.errors import PolicyError, visible
 ESCAPES = "\x1b]0;owned\x07\x9b31m\u202e"
 SHOWN = "\\x1b]0;owned\\x07\\x9b31m\\u202e"
 
-WORLD = """
+ENVIRONMENT = """
 from forethought.environments.bandit import Bandit
 
 class Loud(Bandit):
@@ -75,8 +75,8 @@ def test_a_traceback_is_shown(
 
 
 @pytest.fixture
-def worlds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "loud_world.py").write_text(WORLD, encoding="utf-8")
+def environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "loud_world.py").write_text(ENVIRONMENT, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
 

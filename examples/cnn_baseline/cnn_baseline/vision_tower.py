@@ -16,13 +16,13 @@ from forethought.models.model_files import NO_CODE
 from forethought.types import Image
 
 _AT_A_TIME = 256
-"""Pictures in one forward pass."""
+"""Images in one forward pass."""
 
 Pooling = Literal["flatten", "mean"]
 
 
 class FrozenFeatures:
-    """Pictures to vectors, by weights that are never trained."""
+    """Images to vectors, by weights that are never trained."""
 
     def __init__(self, tower: nn.Module, image_processor: Any, pooling: Pooling) -> None:
         """

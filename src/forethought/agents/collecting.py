@@ -42,9 +42,10 @@ class CollectionSettings:
     """Where the shards go."""
 
     policy: str = "expert"
-    """The world's own expert; chance; the player who made the world's offline data, where it
-    has one (`data:0.5` at another skill); or a model: a run folder (its newest checkpoint), a
-    checkpoint, a folder of `save_pretrained`, a hub id, or `api:NAME`, as `evaluate` takes it."""
+    """The environment's own expert; chance; the player who made the environment's offline data,
+    where it has one (`data:0.5` at another skill); or a model: a run folder (its newest
+    checkpoint), a checkpoint, a folder of `save_pretrained`, a hub id, or `api:NAME`, as `evaluate`
+    takes it."""
 
     episodes: int = 500
     """How many in all, those included that are there already."""

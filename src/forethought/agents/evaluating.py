@@ -91,12 +91,12 @@ def _play(
     scripted: ScriptedRows | None,
     progress: Progress,
 ) -> Evaluated:
-    policy, world = player
+    policy, task = player
     try:
         with progress(settings.episodes) as bar:
             return evaluate(
                 policy,
-                world,
+                task,
                 settings,
                 checkpoint=source.checkpoint,
                 response_format=prompt.format,

@@ -66,23 +66,23 @@ def is_scripted(policy: str) -> bool:
 def scripted_player(
     policy: str, environment: EnvironmentConfig, prompt: PromptConfig, *, seed: int
 ) -> Player:
-    """The world's expert, chance, or the world's data policy.
+    """The environment's expert, chance, or the environment's data policy.
 
     Raises:
-        ConfigError: a data policy that this world does not have.
+        ConfigError: a data policy that this environment does not have.
     """
     if policy not in ("expert", "random"):
         return _data_player(policy, environment, prompt, seed=seed)
-    world = open_task(environment, prompt, default_image_size=None)
+    task = open_task(environment, prompt, default_image_size=None)
     if policy == "expert":
-        world.require_expert()
+        task.require_expert()
 
     def play_all(episodes: Sequence[int], advance: Advance) -> list[Trajectory]:
         # Chance is drawn anew for every file, so that one can be played without the others.
         randomness = answer_seed(seed, episodes[0], 0)
         answer = expert_answer(prompt.format) if policy == "expert" else random_answer(randomness)
         seeds = (episode_seed(Split.DEMONSTRATION, seed, number) for number in episodes)
-        return _counted(play(world.id, world.factory, world.prompter, answer, seeds), advance)
+        return _counted(play(task.id, task.factory, task.prompter, answer, seeds), advance)
 
     return Player(policy, play_all, _nothing_to_close)
 
@@ -91,8 +91,8 @@ def _data_player(
     policy: str, environment: EnvironmentConfig, prompt: PromptConfig, *, seed: int
 ) -> Player:
     """Each episode's draws depend on its number alone, not on the file that it is in."""
-    world = open_task(environment, prompt, default_image_size=None)
-    skill = _checked_skill(policy, world)
+    task = open_task(environment, prompt, default_image_size=None)
+    skill = _checked_skill(policy, task)
 
     def play_all(episodes: Sequence[int], advance: Advance) -> list[Trajectory]:
         answer = DataAnswer(skill, prompt.format)
@@ -102,7 +102,7 @@ def _data_player(
                 answer.begin(answer_seed(seed, number, 0))
                 yield episode_seed(Split.DEMONSTRATION, seed, number)
 
-        return _counted(play(world.id, world.factory, world.prompter, answer, seeds()), advance)
+        return _counted(play(task.id, task.factory, task.prompter, answer, seeds()), advance)
 
     return Player(f"{_DATA}:{skill:g}", play_all, _nothing_to_close)
 
@@ -116,19 +116,19 @@ def _counted(played: Iterable[Trajectory], advance: Advance) -> list[Trajectory]
 
 
 def _nothing_to_close() -> None:
-    """Scripted play closes its world itself."""
+    """Scripted play closes its environment itself."""
 
 
-def _checked_skill(policy: str, world: Task) -> float:
-    """Of the world's data policy, which has it.
+def _checked_skill(policy: str, task: Task) -> float:
+    """Of the environment's data policy, which has it.
 
     Raises:
-        ConfigError: the world has none, or none with this skill.
+        ConfigError: the environment has none, or none with this skill.
     """
-    instance = world.factory()
+    instance = task.factory()
     try:
         if not isinstance(instance, WithDataPolicy):
-            raise ConfigError(f"policy is {policy!r} — {world.id} has none: expert or random")
+            raise ConfigError(f"policy is {policy!r} — {task.id} has none: expert or random")
         skill = _skill(policy, default=instance.data_skill)
         instance.data_policy(skill, np.random.Generator(np.random.Philox(key=0)))
         return skill
@@ -158,15 +158,15 @@ def model_player(
 ) -> Player:
     """A model, in several episodes at the same time."""
     load_quietly(threads=threads)
-    policy, world = open_player(source, environment, prompt, slots=slots, api=api)
-    runner = world.runner(slots, environment.workers)
+    policy, task = open_player(source, environment, prompt, slots=slots, api=api)
+    runner = task.runner(slots, environment.workers)
 
     def play_all(episodes: Sequence[int], advance: Advance) -> list[Trajectory]:
         collector = Collector(
-            environment_id=world.id,
+            environment_id=task.id,
             runner=runner,
             policy=RememberingPolicy(policy),
-            prompter=world.prompter,
+            prompter=task.prompter,
             sampling=sampling,
             split=Split.DEMONSTRATION,
             run_seed=seed,

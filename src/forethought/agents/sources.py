@@ -92,7 +92,7 @@ def open_player(
     api: ApiConfig,
     generation: GenerationConfig | None = None,
 ) -> tuple[Policy, Task]:
-    """Loads a model, and opens a world in the way that the model sees it.
+    """Loads a model, and opens an environment in the way that the model sees it.
 
     Args:
         slots: answers that a model generates at a time.
@@ -100,7 +100,7 @@ def open_player(
         generation: engines that serve this very model, if they are to write its responses.
 
     Raises:
-        ForethoughtError: a model, world or option that is not there.
+        ForethoughtError: a model, environment or option that is not there.
     """
     if source.is_api:
         return open_api_player(source.model, environment, prompt, api)
@@ -120,21 +120,21 @@ def open_player(
 def open_api_player(
     name: str, environment: EnvironmentConfig, prompt: PromptConfig, config: ApiConfig
 ) -> tuple[ApiPolicy, Task]:
-    """The model, and the world told in the style that was chosen.
+    """The model, and the environment told in the style that was chosen.
 
     Args:
         name: `api:NAME`.
 
     Raises:
-        ForethoughtError: no endpoint, world or option of that name.
+        ForethoughtError: no endpoint, environment or option of that name.
     """
     endpoint = endpoint_from(os.environ)
     is_react = config.style == "react"
     told = replace(prompt, format="action_only") if is_react else prompt
-    world = open_task(environment, told, default_image_size=None)
+    task = open_task(environment, told, default_image_size=None)
     if is_react:
-        world = reasoning_and_acting(world, examples=config.examples)
-    return ApiPolicy(name.removeprefix(PREFIX), endpoint, config), world
+        task = reasoning_and_acting(task, examples=config.examples)
+    return ApiPolicy(name.removeprefix(PREFIX), endpoint, config), task
 
 
 def open_remote_player(
@@ -175,16 +175,16 @@ def usage_line(policy: ApiPolicy, config: ApiConfig) -> str:
     return f"api: {usage.answers:,} answers, {usage.retries:,} retries, {tokens}{uncounted}{cost}"
 
 
-def reasoning_and_acting(world: Task, *, examples: int) -> Task:
-    """The same world, told as `ReActPrompter` does it; the past, as far as it was to be told.
+def reasoning_and_acting(task: Task, *, examples: int) -> Task:
+    """The same environment, told as `ReActPrompter` does it; the past, as far as it was to be told.
 
     Args:
-        world: its prompter asks for the action alone.
+        task: its prompter asks for the action alone.
         examples: episodes of the expert that are shown: the first demonstrations.
     """
-    told = with_history(world.prompter)
+    told = with_history(task.prompter)
     shown: list[Message] = []
-    environment = world.factory()
+    environment = task.factory()
     try:
         for index in range(examples):
             observation = environment.reset(episode_seed(Split.DEMONSTRATION, 0, index))
@@ -201,4 +201,4 @@ def reasoning_and_acting(world: Task, *, examples: int) -> Task:
     finally:
         environment.close()
     wording = ReActPrompter(told.inner, tuple(shown))
-    return replace(world, prompter=replace(told, inner=wording))
+    return replace(task, prompter=replace(told, inner=wording))

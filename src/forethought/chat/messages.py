@@ -1,4 +1,4 @@
-"""Messages as the chat-completions protocol writes them: text, and pictures as data URLs."""
+"""Messages as the chat-completions protocol writes them: text, and images as data URLs."""
 
 import base64
 import binascii
@@ -12,7 +12,7 @@ import PIL.Image
 from forethought.types import Image, Message, Role
 
 _MOST_PIXELS = 4096 * 4096
-"""Of all pictures of a request: small files can unfold to pictures that fill the memory."""
+"""Of all images of a request: small files can unfold to images that fill the memory."""
 
 _ROLES: dict[str, Role] = {
     "system": "system",
@@ -32,11 +32,11 @@ def read_messages(value: object) -> tuple[Message, ...]:
 
     Each is an object with `role` (system, developer, user, assistant) and `content`: text, or
     a list of parts, `{"type": "text", "text": …}` and at most one `{"type": "image_url",
-    "image_url": {"url": "data:image/png;base64,…"}}`. The picture is shown before the text,
+    "image_url": {"url": "data:image/png;base64,…"}}`. The image is shown before the text,
     wherever it stands among the parts.
 
     Raises:
-        ProtocolError: anything else, or a picture that is not held in the message itself:
+        ProtocolError: anything else, or an image that is not held in the message itself:
             addresses are never opened; or more pixels than a request may have.
     """
     if not isinstance(value, list) or not value:
@@ -52,14 +52,14 @@ def read_messages(value: object) -> tuple[Message, ...]:
 
 
 def write_messages(messages: Sequence[Message]) -> list[Any]:
-    """Messages as values for `json.dumps`; pictures as PNG, pixel for pixel."""
+    """Messages as values for `json.dumps`; images as PNG, pixel for pixel."""
     return [{"role": message.role, "content": _write_content(message)} for message in messages]
 
 
 def _read_message(value: object, where: str, room: int) -> Message:
     """
     Args:
-        room: pixels that its picture may have.
+        room: pixels that its image may have.
     """
     if not isinstance(value, dict):
         raise ProtocolError(f"{where} is {_shown(value)} — expected an object")
@@ -81,13 +81,13 @@ def _read_message(value: object, where: str, room: int) -> Message:
 
 def _read_part(part: object, where: str, texts: list[str], images: list[Image], room: int) -> None:
     fields = cast(dict[str, object], part) if isinstance(part, dict) else {}
-    kind, text, picture = fields.get("type"), fields.get("text"), fields.get("image_url")
+    kind, text, image = fields.get("type"), fields.get("text"), fields.get("image_url")
     if kind == "text" and isinstance(text, str):
         texts.append(_whole(text, where))
-    elif kind == "image_url" and isinstance(picture, dict):
+    elif kind == "image_url" and isinstance(image, dict):
         if images:
-            raise ProtocolError(f"{where} is a second picture — expected one at most in a message")
-        images.append(_read_image(cast(dict[str, object], picture).get("url"), where, room))
+            raise ProtocolError(f"{where} is a second image — expected one at most in a message")
+        images.append(_read_image(cast(dict[str, object], image).get("url"), where, room))
     else:
         raise ProtocolError(f"{where} is {_shown(part)} — expected a text or an image_url")
 
@@ -100,14 +100,14 @@ def _read_image(url: object, where: str, room: int) -> Image:
         )
     try:
         file = BytesIO(base64.b64decode(data, validate=True))
-        with PIL.Image.open(file, formats=["PNG", "JPEG"]) as picture:
-            if picture.width * picture.height > room:
-                size = f"{picture.width} x {picture.height}"
+        with PIL.Image.open(file, formats=["PNG", "JPEG"]) as image:
+            if image.width * image.height > room:
+                size = f"{image.width} x {image.height}"
                 raise ProtocolError(
                     f"{where}: got {size} pixels, expected {room:,} more at most — "
                     f"a request may have {_MOST_PIXELS:,}"
                 )
-            return np.array(picture.convert("RGB"), dtype=np.uint8)
+            return np.array(image.convert("RGB"), dtype=np.uint8)
     except ProtocolError:
         raise
     except (binascii.Error, OSError, SyntaxError, ValueError, PIL.Image.DecompressionBombError):
@@ -120,8 +120,8 @@ def _write_content(message: Message) -> object:
     file = BytesIO()
     PIL.Image.fromarray(message.image).save(file, format="PNG")
     url = f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
-    picture = {"type": "image_url", "image_url": {"url": url}}
-    return [picture, {"type": "text", "text": message.text}]
+    image = {"type": "image_url", "image_url": {"url": url}}
+    return [image, {"type": "text", "text": message.text}]
 
 
 def _whole(text: str, where: str) -> str:

@@ -35,7 +35,7 @@ class Bench:
 def bench(settings: Bench) -> None:
     """Measure speed, beside a baseline: both run in turn, in this process, on one core.
 
-    environments  steps per second with pictures, beside Gymnasium's own vector loop; where
+    environments  steps per second with images, beside Gymnasium's own vector loop; where
                   Stockfish is there, games of chess with two engines beside one (two cores).
     alfworld      milliseconds per start and per step beside the package's own engine, on 200
                   games in which both must say the same; games made per second, and how many

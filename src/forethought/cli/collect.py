@@ -12,7 +12,7 @@ from forethought.agents.players import is_scripted
 from forethought.agents.sources import find_source
 from forethought.cli.flags import Switch
 from forethought.cli.interrupts import continued_by
-from forethought.cli.next_command import require_environment, world_flags
+from forethought.cli.next_command import environment_flags, require_environment
 from forethought.cli.settings import describe, read_settings
 from forethought.cli.terminal import collection_line, episodes_bar
 from forethought.configs.parts import Inline
@@ -32,7 +32,7 @@ class Collect:
 def collect(options: Collect) -> None:
     """Store episodes of an expert, of chance, of a data policy or of a model as Parquet.
 
-    The files hold every step with prompt, picture, answer, action and reward. `train sft
+    The files hold every step with prompt, image, answer, action and reward. `train sft
     --data FOLDER` learns from them; pandas and `datasets` open them. The same command
     again goes on where it was stopped: files that are whole are kept.
 
@@ -50,23 +50,23 @@ def collect(options: Collect) -> None:
         print(json.dumps({"folder": settings.output, **stats.summary()}, indent=2))
         return
     print(f"{collection_line(stats)}: {settings.output}")
-    if settings.policy != "random":  # Nobody imitates chance.
+    if settings.policy != "random":  # Random actions are no expert data.
         print(
-            f"next: forethought train sft --data {shlex.quote(settings.output)} {_world(settings)}"
+            f"next: forethought train sft --data {shlex.quote(settings.output)} {_flags(settings)}"
         )
 
 
-def _world(settings: CollectionSettings) -> str:
-    """The flags with which another command sees the stored episodes' world as they show it."""
+def _flags(settings: CollectionSettings) -> str:
+    """Flags with which another command plays the environment as the stored episodes show it."""
     first = next((one for one in read_shards(Path(settings.output)) if one.steps), None)
     messages = () if first is None else first.steps[0].prompt.messages
-    pictures = (message.image for message in messages if message.image is not None)
-    size = next((picture.shape[0] for picture in pictures), None)
-    return world_flags(settings.environment, settings.prompt, picture_size=size)
+    images = (message.image for message in messages if message.image is not None)
+    size = next((image.shape[0] for image in images), None)
+    return environment_flags(settings.environment, settings.prompt, image_size=size)
 
 
 def collect_defaults(words: Sequence[str]) -> Collect | None:
-    """A run's world and prompt, as defaults of the flags where a run is to play."""
+    """A run's environment and prompt, as defaults of the flags where a run is to play."""
     options = read_settings(
         Collect, words, program="forethought collect", description=describe(collect)
     )

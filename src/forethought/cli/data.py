@@ -120,9 +120,9 @@ def validate_data(settings: ValidateData) -> int:
 def _lines(description: Description) -> Iterator[str]:
     """For persons."""
     whole = description.whole
-    worlds = ", ".join(description.environment_ids)
+    environments = ", ".join(description.environment_ids)
     size = f"{description.bytes / 1e6:,.1f} MB"
-    yield f"{description.source}: {worlds}, {size}, shards: {description.shards:,}"
+    yield f"{description.source}: {environments}, {size}, shards: {description.shards:,}"
     yield ""
     tasks = [whole, *description.tasks]
     heads = ("", "episodes", "success [95 %]", "return [95 %]", "invalid", "steps")
@@ -168,7 +168,7 @@ def _remarks(description: Description) -> Iterator[str]:
             f"parts of episodes, in no number per episode: {whole.parts:,}; "
             f"episodes lost to the environment: {whole.lost:,}"
         )
-    yield f"different starts: {description.seeds:,}; steps with a picture: {description.pictures:,}"
+    yield f"different starts: {description.seeds:,}; steps with an image: {description.images:,}"
     if span is not None:
         yield f"returns-to-go at gamma {description.gamma:g}: {span[0]:g} to {span[1]:g}"
     yield (
@@ -192,7 +192,7 @@ class ConvertData:
     """Where the shards go; must not be there."""
 
     environment_id: str | None = None
-    """World of the lines that name none."""
+    """Environment of the lines that name none."""
 
     answers: Literal["json", "json_last", "text"] = "json"
     """What an assistant's message is: an answer that ends in `"action": "…"`, as models give it

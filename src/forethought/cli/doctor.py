@@ -103,12 +103,12 @@ def check_torchvision() -> Iterator[Finding]:
     if importlib.util.find_spec("torchvision") is not None:
         yield Finding("torchvision", "ok", version("torchvision"))
     else:
-        message = "not installed: pictures are prepared by Pillow instead, which works"
+        message = "not installed: images are prepared by Pillow instead, which works"
         yield Finding("torchvision", "note", message, "pip install torchvision")
 
 
-def check_worlds() -> Iterator[Finding]:
-    """Each world's extra packages, and programs that they call."""
+def check_environments() -> Iterator[Finding]:
+    """Each environment's extra packages, and programs that they call."""
     needs_stockfish = False
     for spec in list_environments():
         needs_stockfish = needs_stockfish or "chess" in spec.required_modules
@@ -152,16 +152,16 @@ def check_smollm2() -> Iterator[Finding]:
 
 
 def check_terminal() -> Iterator[Finding]:
-    """Whether `forethought play` can show pictures."""
+    """Whether `forethought play` can show images."""
     size = shutil.get_terminal_size()
     colors = os.environ.get("COLORTERM", "")
     if not sys.stdout.isatty():
-        yield Finding("terminal", "note", "none: `forethought play` writes its pictures to files")
+        yield Finding("terminal", "note", "none: `forethought play` writes its images to files")
     elif colors in ("truecolor", "24bit"):
         yield Finding("terminal", "ok", f"{size.columns} columns, 24-bit color")
     else:
         message = f"{size.columns} columns; 24-bit color is not announced"
-        fix = "if pictures look wrong: forethought play ENV --image png"
+        fix = "if images look wrong: forethought play ENV --image png"
         yield Finding("terminal", "note", message, fix)
 
 
@@ -199,7 +199,7 @@ DOCTOR_CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     check_packages,
     check_devices,
     check_torchvision,
-    check_worlds,
+    check_environments,
     check_renderer,
     check_smollm2,
     check_terminal,
@@ -217,11 +217,11 @@ class Doctor:
 
 
 def doctor(settings: Doctor) -> int:
-    """Check this machine: packages, devices, worlds, terminal, disk and memory.
+    """Check this machine: packages, devices, environments, terminal, disk and memory.
 
     Each line is ok, missing or a note; beneath what is missing stands the command that
     mends it. Nothing is downloaded and no network connection is opened. The exit code is
-    0 if Forethought can be used, though a world may need more; else 1.
+    0 if Forethought can be used, though an environment may need more; else 1.
 
     Examples:
       forethought doctor

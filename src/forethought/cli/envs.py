@@ -24,18 +24,18 @@ _NOT_KNOWN = "–"
 
 @dataclass(frozen=True)
 class Envs:
-    """Which worlds, and how they are printed."""
+    """Which environments, and how they are printed."""
 
     names: Annotated[tuple[str, ...], Operand("[NAME ...]")] = ()
-    """Worlds to be told more of; by default a table of all."""
+    """Environments to be told more of; by default a table of all."""
 
     json: Switch = False
     """Print a JSON list, for programs."""
 
 
 def envs(settings: Envs) -> None:
-    """List all worlds: what is seen and done, and the best success rate that any policy can
-    reach. Of a world that is named: rewards, success and options as well.
+    """List all environments: what is seen and done, and the best success rate that any policy can
+    reach. Of an environment that is named: rewards, success and options as well.
 
     Examples:
       forethought envs
@@ -48,7 +48,7 @@ def envs(settings: Envs) -> None:
     elif settings.names:
         print("\n\n".join("\n".join(_in_words(spec)) for spec in specs))
     else:
-        header = ("world", "sees", "best success", "summary")
+        header = ("environment", "sees", "best success", "summary")
         print("\n".join(align([header, *map(_cells, specs)], left=True)))
         print("\nmore of one: forethought envs Points24; play it: forethought play Points24")
 

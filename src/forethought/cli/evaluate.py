@@ -42,7 +42,7 @@ class Evaluate:
     """CPU threads of PyTorch; by default OMP_NUM_THREADS, else one fewer than there are cores."""
 
     environment: EnvironmentConfig = field(default_factory=EnvironmentConfig)
-    """By default, the world that the run was trained in."""
+    """By default, the environment that the run was trained in."""
 
     prompt: PromptConfig = field(default_factory=PromptConfig)
     """By default, the run's own."""
@@ -98,7 +98,7 @@ def evaluate(settings: Evaluate) -> None:
     """Play held-out episodes; compare with chance, expert and ceiling.
 
     The episodes are the same for every model and are never trained on. A run folder gets
-    evaluation.json, and the episodes as evaluation_episodes.parquet; another world or prompt
+    evaluation.json, and the episodes as evaluation_episodes.parquet; another environment or prompt
     than the run's own, or a checkpoint that is named itself, leaves the folder as it is.
 
     Examples:
@@ -126,10 +126,10 @@ def evaluate(settings: Evaluate) -> None:
 
 
 def evaluate_defaults(words: Sequence[str]) -> Evaluate | None:
-    """A run's world, prompt and length of answers, as defaults of the flags.
+    """A run's environment, prompt and length of answers, as defaults of the flags.
 
     Raises:
-        UnknownNameError: neither a run nor a world was named.
+        UnknownNameError: neither a run nor an environment was named.
     """
     typed = read_settings(
         Evaluate, words, program="forethought evaluate", description=describe(evaluate)
@@ -153,12 +153,12 @@ def sweep_beta(settings: Evaluate) -> None:
     """Plays the same episodes once for every β, and prints a row for each.
 
     Raises:
-        ForethoughtError: a model, world or option that is not there; a run without values.
+        ForethoughtError: a model, environment or option that is not there; a run without values.
     """
     load_quietly(threads=settings.threads)
     source, judged = find_source(settings.run), settings.evaluation
     slots = min(judged.num_envs, judged.episodes)
-    policy, world = open_player(
+    policy, task = open_player(
         source, settings.environment, settings.prompt, slots=slots, api=settings.api
     )
     extraction, ways = _ways(policy, settings)
@@ -169,7 +169,7 @@ def sweep_beta(settings: Evaluate) -> None:
             act()
             trajectories = play_policy(
                 policy,
-                world,
+                task,
                 judged,
                 split=split,
                 workers=settings.environment.workers,
@@ -179,10 +179,10 @@ def sweep_beta(settings: Evaluate) -> None:
     if not settings.training_seeds:
         scripted = ScriptedRows()
         rows = [
-            scripted.random(world, judged.episodes, seed=judged.seed),
+            scripted.random(task, judged.episodes, seed=judged.seed),
             *rows,
-            scripted.expert(world, judged.episodes, settings.prompt.format),
-            EvaluationRow("ceiling", success_rate=world.ceiling_rate),
+            scripted.expert(task, judged.episodes, settings.prompt.format),
+            EvaluationRow("ceiling", success_rate=task.ceiling_rate),
         ]
     if settings.json:
         print(json.dumps([row_to_json(row) for row in rows], indent=2, allow_nan=False))
@@ -191,7 +191,7 @@ def sweep_beta(settings: Evaluate) -> None:
     temperature = judged.sampling.temperature
     how = "greedy" if temperature == 0 else f"temperature {temperature:g}"
     print(
-        f"{world.id}, {judged.episodes} {which} episodes, {how}, {extraction}, "
+        f"{task.id}, {judged.episodes} {which} episodes, {how}, {extraction}, "
         f"{Path(source.model).parent.name}\n"
     )
     for line in rows_table(rows):

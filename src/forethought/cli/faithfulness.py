@@ -124,7 +124,7 @@ def _ask(settings: MeasureFaithfulness, source: Source, episodes: Path) -> Faith
     from forethought.generation.huggingface import HuggingFacePolicy
 
     assert source.config is not None
-    policy, world = open_player(
+    policy, task = open_player(
         source, source.config.environment, source.config.prompt, slots=1, api=ApiConfig()
     )
     if not isinstance(policy, HuggingFacePolicy):
@@ -135,7 +135,7 @@ def _ask(settings: MeasureFaithfulness, source: Source, episodes: Path) -> Faith
     with progress_bar("faithfulness", settings.steps.steps, "step") as bar:
         return measure_faithfulness(
             read_shard(episodes),
-            world,
+            task,
             ActionScorer(policy, max_tokens=settings.max_tokens),
             settings.steps,
             checkpoint=source.checkpoint,

@@ -117,7 +117,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit code.
     """
     if argv is None and str(Path.cwd()) not in sys.path:
-        # Worlds of one's own, `package.module:Class`, lie where the command is typed. Last,
+        # Environments of one's own, `package.module:Class`, lie where the command is typed. Last,
         # so that no file there stands in for an installed package.
         sys.path.append(str(Path.cwd()))
     if argv is None:

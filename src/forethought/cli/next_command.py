@@ -1,4 +1,4 @@
-"""What a command advises to type next, with all that decides how a world is played."""
+"""What a command advises to type next, with all that decides how an environment is played."""
 
 import shlex
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ _LEFT_OUT = ("id", "workers")
 """Said in any case; and what changes no episode."""
 
 
-def world_flags(
-    environment: EnvironmentConfig, prompt: PromptConfig, *, picture_size: int | None
+def environment_flags(
+    environment: EnvironmentConfig, prompt: PromptConfig, *, image_size: int | None
 ) -> str:
-    """The flags of a world and its prompt: its name, and what differs from the defaults.
+    """The flags of an environment and its prompt: its name, and what differs from the defaults.
 
     Args:
         picture_size: pixels on a side, where the settings leave them to the model.
     """
     if environment.image_size is None and _takes_image_size(environment.id):
-        environment = replace(environment, image_size=picture_size)
+        environment = replace(environment, image_size=image_size)
     words = ["--environment.id", environment.id]
     for group, settings in (("environment", environment), ("prompt", prompt)):
         for field in fields(settings):

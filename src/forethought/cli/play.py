@@ -20,7 +20,7 @@ from forethought.rollouts.task import Task, open_task
 from forethought.types import Image, Observation
 
 _MAX_COLUMNS = 100
-"""A picture wider than this is no clearer."""
+"""An image wider than this is no clearer."""
 _LISTED = 60
 """Actions beyond this are not listed."""
 
@@ -30,27 +30,27 @@ class Play:
     """What is played, and how it is shown."""
 
     environment: Annotated[str, Operand("ENV")]
-    """Name of a world (`forethought envs` lists them), or `package.module:Class`."""
+    """Name of an environment (`forethought envs` lists them), or `package.module:Class`."""
 
     seed: int = 0
     """Of the first episode; the next ones count on from it."""
 
     image: Literal["half-blocks", "png", "none"] | None = None
-    """Pictures as colored characters, as a file whose path is printed, or not at all. By
+    """Images as colored characters, as a file whose path is printed, or not at all. By
     default colored characters in a terminal, files elsewhere."""
 
     options: tuple[str, ...] = ()
-    """Options of the world as `name=value`, e.g. `rules=reference`."""
+    """Options of the environment as `name=value`, e.g. `rules=reference`."""
 
     image_size: int | None = None
-    """Pixels on a side; by default the world's own size."""
+    """Pixels on a side; by default the environment's own size."""
 
     def __post_init__(self) -> None:
         require(self.seed >= 0, "seed", self.seed, "0 or more")
 
 
 def play(settings: Play) -> None:
-    """Play a world yourself, in this terminal.
+    """Play an environment yourself, in this terminal.
 
     Type an action, or its number. `?` asks the expert, `q` leaves.
 
@@ -62,12 +62,12 @@ def play(settings: Play) -> None:
     config = EnvironmentConfig(
         id=settings.environment, options=settings.options, image_size=settings.image_size
     )
-    world = open_task(config, PromptConfig(), default_image_size=None)
+    task = open_task(config, PromptConfig(), default_image_size=None)
     show = _Screen(settings.image or ("half-blocks" if sys.stdout.isatty() else "png"))
-    environment = world.factory()
+    environment = task.factory()
     try:
         seed = settings.seed
-        while _play_episode(world, environment, seed, show) and _ask("another? [y/n] ") in (
+        while _play_episode(task, environment, seed, show) and _ask("another? [y/n] ") in (
             "y",
             "yes",
         ):
@@ -86,19 +86,19 @@ class _Screen:
 
     def observation(self, observation: Observation) -> None:
         if observation.image is not None:
-            self._picture(observation.image)
+            self._image(observation.image)
         diagram = find_diagram(observation.state_key)
         if diagram is not None:
             _say(diagram)
         if observation.text:
             _say(observation.text)
 
-    def _picture(self, image: Image) -> None:
+    def _image(self, image: Image) -> None:
         if self._kind == "half-blocks":
             columns = min(shutil.get_terminal_size().columns, _MAX_COLUMNS)
             print("\n".join(half_blocks(image, columns)))
         if self._kind == "png":
-            print(f"picture: {self._write(image)}")
+            print(f"image: {self._write(image)}")
 
     def _write(self, image: Image) -> Path:
         import PIL.Image
@@ -111,14 +111,14 @@ class _Screen:
         return path
 
 
-def _play_episode(world: Task, environment: Environment, seed: int, show: _Screen) -> bool:
+def _play_episode(task: Task, environment: Environment, seed: int, show: _Screen) -> bool:
     """Plays until the end, or until the player leaves; tells whether the end was reached."""
     observation = environment.reset(seed)
-    _say(f"\n{world.id}, episode {seed}: {observation.goal}")
+    _say(f"\n{task.id}, episode {seed}: {observation.goal}")
     total, steps = 0.0, 0
     while True:
         show.observation(observation)
-        action = _choose(environment, world)
+        action = _choose(environment, task)
         if action is None:
             return False
         transition = environment.step(action)
@@ -138,10 +138,10 @@ def _ending(environment: Environment, transition: Transition, total: float, step
     return f"{how} after {steps} steps: {success}, return {total:g}{measures}"
 
 
-def _choose(environment: Environment, world: Task) -> str | None:
+def _choose(environment: Environment, task: Task) -> str | None:
     """The action that the player wants; None where they leave."""
     actions = environment.legal_actions()
-    is_numbered = not any(action.isdigit() for action in world.actions or actions)
+    is_numbered = not any(action.isdigit() for action in task.actions or actions)
     _say(_menu(actions, is_numbered))
     while True:
         typed = _ask("> ")
@@ -151,7 +151,7 @@ def _choose(environment: Environment, world: Task) -> str | None:
             _tell_advice(environment)
         elif is_numbered and typed.isdigit() and 1 <= int(typed) <= len(actions):
             return actions[int(typed) - 1]
-        elif typed in (world.actions or actions) or (typed and world.actions is None):
+        elif typed in (task.actions or actions) or (typed and task.actions is None):
             return typed
         else:
             _say(f"{typed!r} is no action here — {_menu(actions, is_numbered)}")
@@ -200,7 +200,7 @@ def half_blocks(image: Image, columns: int) -> list[str]:
     background the lower one, so that a character is about as wide as it is high.
 
     Args:
-        columns: width in characters; smaller pictures keep their own width.
+        columns: width in characters; smaller images keep their own width.
     """
     width = min(columns, image.shape[1])
     height = max(1, round(image.shape[0] * width / image.shape[1]))

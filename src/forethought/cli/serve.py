@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from forethought.agents.sources import Source, find_source
 from forethought.cli.flags import Operand
-from forethought.cli.next_command import world_flags
+from forethought.cli.next_command import environment_flags
 from forethought.configs.parts import SamplingConfig, require
 from forethought.errors import PolicyError
 from forethought.libraries import load_quietly
@@ -54,7 +54,7 @@ class Serve:
     """Requests that are answered or wait for it; more are sent away (429)."""
 
     request_mib: int = 8
-    """Size of a request, pictures included."""
+    """Size of a request, images included."""
 
     timeout_s: float = 120.0
     """Time for a request, from its headers to its answer: 408 where it does not come whole in
@@ -130,9 +130,9 @@ def prompt_bytes(policy: "ActingPolicy") -> int:
     return _MOST_PROMPT_BYTES if longest is None else longest * _BYTES_PER_TOKEN
 
 
-def _played_as(source: Source, picture_size: int | None, limit: int) -> str:
+def _played_as(source: Source, image_size: int | None, limit: int) -> str:
     """The flags with which a client plays as the run itself does; a placeholder where it is not
-    known in which world.
+    known in which environment.
 
     Args:
         limit: tokens of the longest answer that is served.
@@ -143,7 +143,7 @@ def _played_as(source: Source, picture_size: int | None, limit: int) -> str:
     if source.config is None:
         return f"--environment.id WORLD{length}"
     own = source.config
-    return world_flags(own.environment, own.prompt, picture_size=picture_size) + length
+    return environment_flags(own.environment, own.prompt, image_size=image_size) + length
 
 
 def load_served(settings: Serve, model: Path) -> "tuple[ActingPolicy, Check]":

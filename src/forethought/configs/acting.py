@@ -57,7 +57,7 @@ class ValueActingConfig:
     """How the learned values act; nothing of it needs training again."""
 
     beta: float = 16.0
-    """β of π^ ∝ π_φ exp(β Q), Q in the world's units: 0 is the behavior policy, more trusts
+    """β of π^ ∝ π_φ exp(β Q), Q in the environment's units: 0 is the behavior policy, more trusts
     the values more. ILQL's code: 16 (20 Questions), 32 (Wordle)."""
 
     top_p: float = 1.0
@@ -73,8 +73,8 @@ class ApiConfig:
     """Only for models named `api:NAME`."""
 
     style: Literal["plain", "react"] = "plain"
-    """plain: the world's prompt as it is. react: reason and act (Yao et al. 2023): a system
-    message asks for a thought in free words before each action, and episodes of the world's
+    """plain: the environment's prompt as it is. react: reason and act (Yao et al. 2023): a system
+    message asks for a thought in free words before each action, and episodes of the environment's
     expert are shown first."""
 
     examples: int = 1

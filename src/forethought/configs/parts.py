@@ -1,4 +1,4 @@
-"""Settings that several commands share: world, prompt, adapters, optimizer, compute, rollout.
+"""Settings that several commands share: environment, prompt, adapters, optimizer, compute, rollout.
 
 Every field says what it does; every value is checked when set.
 """
@@ -69,23 +69,24 @@ def shown(value: object) -> str:
 
 @dataclass(frozen=True)
 class EnvironmentConfig:
-    """Which world is played."""
+    """Which environment is played."""
 
     id: str = "NumberLine"
-    """Name of a world (`forethought envs` lists them), or `package.module:Class` of your own."""
+    """Name of an environment (`forethought envs` lists them), or `package.module:Class` of your
+    own."""
 
     image_size: int | None = None
     """Pixels on a side of the square image; by default 64 for the tiny model, 300 otherwise."""
 
     options: tuple[str, ...] = ()
-    """Further options of the world as `name=value`, e.g. `rules=reference`."""
+    """Further options of the environment as `name=value`, e.g. `rules=reference`."""
 
     reward: str | None = None
     """A function of your own that gives the reward, `package.module:function`; by default the
     environment's own counts. It takes a `StepOutcome` (`environments/reward.py`)."""
 
     workers: int = 0
-    """Processes that host environments; 0 keeps them in this process (fast worlds), where
+    """Processes that host environments; 0 keeps them in this process (fast environments), where
     equal seeds give equal bits; processes reply in any order, which changes the last bits."""
 
     def __post_init__(self) -> None:
@@ -117,7 +118,7 @@ class PromptConfig:
 
     history: History = "none"
     """What the prompt tells of the steps before: nothing (the papers' Markov prompt), the
-    last of them with their actions, or the world's own summary of all that is known."""
+    last of them with their actions, or the environment's own summary of all that is known."""
 
     history_steps: int = 2
     """How many steps `window` tells."""

@@ -145,7 +145,7 @@ class Description:
     bytes: int
     seeds: int
     """Different starts: pairs of environment and seed."""
-    pictures: int
+    images: int
     """Steps whose prompt has one."""
     policy_versions: tuple[int, int] | None
     """Fewest and most updates that an acting policy had seen; None without steps."""
@@ -246,7 +246,7 @@ def describe(source: Path, *, gamma: float) -> Description:
         shards=len(paths),
         bytes=sum(path.stat().st_size for path in paths),
         seeds=len(survey.starts),
-        pictures=survey.pictures,
+        images=survey.images,
         policy_versions=_ends(survey.policy_versions),
         whole=whole.described(None),
         tasks=tuple(tasks) if len(tasks) > 1 else (),
@@ -262,7 +262,7 @@ class _Survey:
     def __init__(self, gamma: float) -> None:
         self.environment_ids: set[str] = set()
         self.starts: set[tuple[str, int]] = set()
-        self.pictures = 0
+        self.images = 0
         self.policy_versions: set[int] = set()
         self.returns_to_go: set[float] = set()
         """The lowest and the highest so far."""
@@ -271,7 +271,7 @@ class _Survey:
     def add(self, trajectory: Trajectory) -> None:
         self.environment_ids.add(trajectory.environment_id)
         self.starts.add((trajectory.environment_id, trajectory.seed))
-        self.pictures += sum(bool(step.prompt.images) for step in trajectory.steps)
+        self.images += sum(bool(step.prompt.images) for step in trajectory.steps)
         self.policy_versions.update(step.policy_version for step in trajectory.steps)
         if trajectory.steps and trajectory.failure is None:
             returns_T = returns_to_go(trajectory.earned, gamma=self._gamma)
@@ -295,7 +295,7 @@ def to_json(description: Description) -> str:
         "shards": description.shards,
         "bytes": description.bytes,
         "seeds": description.seeds,
-        "steps_with_picture": description.pictures,
+        "steps_with_image": description.images,
         "policy_versions": description.policy_versions,
         "gamma": description.gamma,
         "returns_to_go": span,

@@ -156,7 +156,7 @@ def _step(asked: Sequence[Message], said: Message, reward: float, how: ChatForma
     if not asked:
         raise ProtocolError("messages[0] is the assistant's — expected one that it answers")
     if said.image is not None:
-        raise ProtocolError("an assistant's message has a picture — expected text alone")
+        raise ProtocolError("an assistant's message has an image — expected text alone")
     completion = Completion((), (), (), said.text, FinishReason.STOP, temperature=1.0)
     return Step(
         prompt=Prompt(tuple(asked), ()),

@@ -31,26 +31,26 @@ class ScriptedRows:
     def __init__(self) -> None:
         self._rows: dict[tuple[object, ...], EvaluationRow] = {}
 
-    def random(self, world: Task, episodes: int, *, seed: int) -> EvaluationRow:
+    def random(self, task: Task, episodes: int, *, seed: int) -> EvaluationRow:
         """Actions drawn uniformly. It has no thoughts that could be true.
 
         Args:
             seed: of the draws.
         """
-        return self._row("random", world, episodes, seed, random_answer(seed))
+        return self._row("random", task, episodes, seed, random_answer(seed))
 
-    def expert(self, world: Task, episodes: int, response_format: ResponseFormat) -> EvaluationRow:
+    def expert(self, task: Task, episodes: int, response_format: ResponseFormat) -> EvaluationRow:
         """The environment's own expert; a row without numbers where it has none."""
-        if not world.has_expert:
+        if not task.has_expert:
             return EvaluationRow("expert")
-        return self._row("expert", world, episodes, response_format, expert_answer(response_format))
+        return self._row("expert", task, episodes, response_format, expert_answer(response_format))
 
     def _row(
-        self, name: str, world: Task, episodes: int, manner: object, answer: Answer
+        self, name: str, task: Task, episodes: int, manner: object, answer: Answer
     ) -> EvaluationRow:
-        key = (name, world.id, world.options, episodes, manner)
+        key = (name, task.id, task.options, episodes, manner)
         if key not in self._rows:
-            row = _played(name, world, episodes, answer)
+            row = _played(name, task, episodes, answer)
             thinks = name != "random"
             self._rows[key] = row if thinks else replace(row, thoughts=ThoughtRates())
         return self._rows[key]
@@ -61,9 +61,9 @@ def row_of(name: str, trajectories: list[Trajectory]) -> EvaluationRow:
     return summarize(name, trajectories, np.random.default_rng(BOOTSTRAP_SEED))
 
 
-def _played(name: str, world: Task, episodes: int, answer: Answer) -> EvaluationRow:
+def _played(name: str, task: Task, episodes: int, answer: Answer) -> EvaluationRow:
     seeds = (episode_seed(Split.EVALUATION, 0, index) for index in range(episodes))
-    return row_of(name, list(play(world.id, world.factory, world.prompter, answer, seeds)))
+    return row_of(name, list(play(task.id, task.factory, task.prompter, answer, seeds)))
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class EvaluationSettings:
 
     episodes: int = 500
     """Held-out episodes; their seeds are the same for every policy, and never trained on. No more
-    than the world has different ones (ALFWorld: one for each game of the split)."""
+    than the environment has different ones (ALFWorld: one for each game of the split)."""
 
     sampling: Annotated[SamplingConfig, Inline()] = field(
         default_factory=lambda: SamplingConfig(temperature=0.0)
@@ -98,7 +98,7 @@ class Evaluated(NamedTuple):
 
 def evaluate(
     policy: Policy,
-    world: Task,
+    task: Task,
     settings: EvaluationSettings,
     *,
     checkpoint: str | None,
@@ -118,40 +118,40 @@ def evaluate(
         on_episode: called after every episode of the policy, for a progress bar.
     """
     scripted = scripted or ScriptedRows()
-    trajectories = play_policy(policy, world, settings, workers=workers, on_episode=on_episode)
+    trajectories = play_policy(policy, task, settings, workers=workers, on_episode=on_episode)
     first = episode_seed(Split.EVALUATION, settings.seed, 0)
     evaluation = Evaluation(
-        environment_id=world.id,
+        environment_id=task.id,
         seed_range=SeedRange(first, first + settings.episodes),
         checkpoint=checkpoint,
         temperature=settings.sampling.temperature,
         holds_actions=settings.sampling.constrain_actions,
         policy=row_of("policy", trajectories),
-        random=scripted.random(world, settings.episodes, seed=settings.seed),
-        expert=scripted.expert(world, settings.episodes, response_format),
-        ceiling=EvaluationRow("ceiling", success_rate=world.ceiling_rate),
+        random=scripted.random(task, settings.episodes, seed=settings.seed),
+        expert=scripted.expert(task, settings.episodes, response_format),
+        ceiling=EvaluationRow("ceiling", success_rate=task.ceiling_rate),
     )
     return Evaluated(evaluation, trajectories)
 
 
-def require_different(world: Task, episodes: int) -> None:
+def require_different(task: Task, episodes: int) -> None:
     """Refuses to count an episode twice: intervals would be narrower than what is known.
 
     Raises:
-        ConfigError: the world has fewer different held-out episodes.
+        ConfigError: the environment has fewer different held-out episodes.
     """
-    most = world.held_out_episodes
+    most = task.held_out_episodes
     require(
         most is None or episodes <= most,
         "episodes",
         episodes,
-        f"{most} at most: {world.id} has no more different held-out ones",
+        f"{most} at most: {task.id} has no more different held-out ones",
     )
 
 
 def play_policy(
     policy: Policy,
-    world: Task,
+    task: Task,
     settings: EvaluationSettings,
     *,
     split: Split = Split.EVALUATION,
@@ -164,17 +164,17 @@ def play_policy(
         split: whose seeds: the held-out ones, or others on which a setting may be chosen.
 
     Raises:
-        ConfigError: the world has fewer different held-out episodes.
+        ConfigError: the environment has fewer different held-out episodes.
     """
     if split is Split.EVALUATION:
-        require_different(world, settings.episodes)
+        require_different(task, settings.episodes)
     slots = min(settings.num_envs, settings.episodes)
-    with world.runner(slots, workers) as runner:
+    with task.runner(slots, workers) as runner:
         collector = Collector(
-            environment_id=world.id,
+            environment_id=task.id,
             runner=runner,
             policy=RememberingPolicy(policy),
-            prompter=world.prompter,
+            prompter=task.prompter,
             sampling=settings.sampling,
             split=split,
             run_seed=settings.seed,

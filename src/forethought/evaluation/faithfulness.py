@@ -111,7 +111,7 @@ class Faithfulness:
 
 def measure_faithfulness(
     trajectories: Sequence[Trajectory],
-    world: Task,
+    task: Task,
     scorer: Scorer,
     settings: FaithfulnessSettings,
     *,
@@ -129,10 +129,10 @@ def measure_faithfulness(
         on_steps: told of how many more were asked, for a progress bar.
 
     Raises:
-        ConfigError: no stored step can be asked again, or the episodes are not of this world.
+        ConfigError: no stored step can be asked again, or the episodes are not of this environment.
     """
     rng = np.random.default_rng(settings.seed)
-    situations = list(bring_back(trajectories, world, _draw(trajectories, settings.steps, rng)))
+    situations = list(bring_back(trajectories, task, _draw(trajectories, settings.steps, rng)))
     others = lend_thoughts(situations, rng)
     answers: dict[Thoughts, list[_Answer]] = {thoughts: [] for thoughts in THOUGHTS}
     pairs = list(zip(situations, others, strict=True))
@@ -152,7 +152,7 @@ def measure_faithfulness(
         if on_steps is not None:
             on_steps(len(asked) // len(THOUGHTS))
     return Faithfulness(
-        environment_id=world.id,
+        environment_id=task.id,
         checkpoint=checkpoint,
         episodes=episodes,
         steps=len(situations),
@@ -193,7 +193,7 @@ def lend_thoughts(situations: Sequence[Situation], rng: np.random.Generator) -> 
 
 
 def bring_back(
-    trajectories: Sequence[Trajectory], world: Task, chosen: Sequence[tuple[int, int]]
+    trajectories: Sequence[Trajectory], task: Task, chosen: Sequence[tuple[int, int]]
 ) -> Iterator[Situation]:
     """Plays episodes again up to the chosen steps.
 
@@ -206,10 +206,10 @@ def bring_back(
     steps_of: dict[int, set[int]] = {}
     for trajectory, step in chosen:
         steps_of.setdefault(trajectory, set()).add(step)
-    environment = world.factory()
+    environment = task.factory()
     try:
         for index, steps in steps_of.items():
-            yield from _in_episode(trajectories[index], environment, world, steps)
+            yield from _in_episode(trajectories[index], environment, task, steps)
     finally:
         environment.close()
 
@@ -269,9 +269,9 @@ def _draw(
 
 
 def _in_episode(
-    trajectory: Trajectory, environment: Environment, world: Task, chosen: set[int]
+    trajectory: Trajectory, environment: Environment, task: Task, chosen: set[int]
 ) -> Iterator[Situation]:
-    told = with_history(world.prompter)
+    told = with_history(task.prompter)
     observation = environment.reset(trajectory.seed)
     past: list[Past] = []
     for number, step in enumerate(trajectory.steps[: max(chosen) + 1]):

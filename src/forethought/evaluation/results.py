@@ -73,7 +73,7 @@ class EvaluationRow:
     failures: int | None = None
     """Lost to a crash or timeout of the environment, and in none of the numbers above."""
     metrics: tuple[Metric, ...] = ()
-    """The world's further numbers, each the mean over the episodes that report it."""
+    """The environment's further numbers, each the mean over the episodes that report it."""
     thoughts: ThoughtRates = field(default_factory=ThoughtRates)
     """Whether thoughts are true, lead to the action, and keep the form."""
 

@@ -22,8 +22,8 @@ class _Question(NamedTuple):
 class RememberingPolicy:
     """A policy that answers a greedy request once, however often it is made.
 
-    Small worlds, and agents that are stuck, meet the same prompts again and again. Samples are
-    drawn anew each time. The weights must stay as they are.
+    Small environments, and agents that are stuck, meet the same prompts again and again. Samples
+    are drawn anew each time. The weights must stay as they are.
     """
 
     def __init__(self, policy: Policy) -> None:

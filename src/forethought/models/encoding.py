@@ -217,7 +217,7 @@ def _chat_template(
     template = getattr(processor, "chat_template", None) or tokenizer.chat_template
     if template is None and processor is not tokenizer:
         raise PolicyError(
-            f"{type(processor).__name__} has no chat template, so nothing says where a picture "
+            f"{type(processor).__name__} has no chat template, so nothing says where an image "
             "goes in the prompt — put chat_template.jinja into the model's folder"
         )
     return template or PLAIN_CHAT_TEMPLATE

@@ -24,14 +24,14 @@ from forethought.models.batching import (
     plan_rows,
 )
 from forethought.models.encoding import Encoder
-from forethought.rollouts.shard_files import PictureDecoder, PictureEncoder
+from forethought.rollouts.shard_files import ImageDecoder, ImageEncoder
 from forethought.types import Message, Prompt, Step
 
 
 class Row(NamedTuple):
     """Tokens that go through the model together: a prompt, and all that follows it.
 
-    Pictures wait as PNG bytes: a drawn one takes a hundredth of its pixels.
+    Images wait as PNG bytes: a drawn one takes a hundredth of its pixels.
     """
 
     prompt_ids: tuple[int, ...]
@@ -61,7 +61,7 @@ class Row(NamedTuple):
         """How many tokens are the environment's."""
         return sum(self.is_reply)
 
-    def unpack(self, image_of: PictureDecoder) -> Example:
+    def unpack(self, image_of: ImageDecoder) -> Example:
         """As it is laid out in a batch; of the prompt's messages the images alone are left.
 
         Args:
@@ -132,7 +132,7 @@ def to_rows(answers: Iterable[tuple[Example, bool]], limit: int | None) -> list[
         limit: tokens that the model reads; None: any number.
     """
     rows: list[Row] = []
-    png_of = PictureEncoder()  # Equal images of all rows are packed once, and kept once.
+    png_of = ImageEncoder()  # Equal images of all rows are packed once, and kept once.
     for example, is_learned in answers:
         row = pack(example, png_of, is_learned=is_learned)
         longer = _continued(rows[-1], row, limit) if rows else None
@@ -143,7 +143,7 @@ def to_rows(answers: Iterable[tuple[Example, bool]], limit: int | None) -> list[
     return [row for row in rows if row.actions]
 
 
-def pack(example: Example, png_of: PictureEncoder, *, is_learned: bool = True) -> Row:
+def pack(example: Example, png_of: ImageEncoder, *, is_learned: bool = True) -> Row:
     """One completion as a row of its own."""
     prompt, ids = example.prompt, example.completion_ids
     return Row(
@@ -189,7 +189,7 @@ def lay_out_rows(
     """
     alone = all(all(row.is_action) for row in rows)
     batches: list[RowBatch] = []
-    image_of = PictureDecoder()
+    image_of = ImageDecoder()
     examples = [row.unpack(image_of) for row in rows]
     for plan in plan_rows(examples, max_tokens, share_prompts=alone):
         tokens = build_batch([[examples[i] for i in group] for group in plan], encoder)

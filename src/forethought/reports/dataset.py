@@ -80,7 +80,7 @@ def _facts(description: Description) -> Iterator[tuple[str, str]]:
     size, unit = (description.bytes / 1e6, "MB") if is_large else (description.bytes / 1e3, "kB")
     yield "Size", f"{decimal(size, 1)} {unit}"
     yield "Steps", count(description.whole.steps)
-    yield "With an image", count(description.pictures)
+    yield "With an image", count(description.images)
     yield "Different starts", count(description.seeds)
     versions = description.policy_versions
     if versions is not None and versions != (0, 0):

@@ -86,7 +86,7 @@ class Collector:
         numbers = range(first_slot, first_slot + runner.slots)
         self._slots = [Slot(i, number - self._total_slots) for i, number in enumerate(numbers)]
         self._awaiting_value: dict[int, tuple[Slot, int]] = {}
-        self._asked_of_world = 0
+        self._asked_of_environment = 0
         self._asked_of_policy = 0
 
     def collect_steps(self, steps_per_slot: int) -> Collected:
@@ -137,14 +137,14 @@ class Collector:
         """Brings every slot back to where it stood, by replaying its actions.
 
         Raises:
-            EnvironmentUnusableError: a world crashes or hangs meanwhile.
+            EnvironmentUnusableError: an environment crashes or hangs meanwhile.
         """
         for slot, cursor in zip(self._slots, cursors, strict=True):
             slot.episode, slot.total_reward = cursor.episode, cursor.total_reward
             slot.seed, slot.ahead = self._seed_of(cursor.episode), list(cursor.actions)
             if slot.ahead:
                 self._tell(slot, Reset(slot.seed))
-        while self._asked_of_world:
+        while self._asked_of_environment:
             for reply in self._receive():
                 if isinstance(reply, Failed):
                     raise EnvironmentUnusableError(
@@ -162,8 +162,8 @@ class Collector:
                 self._begin(slot, plan)
             else:
                 self._ask(slot)
-        while self._asked_of_world or self._asked_of_policy:
-            if self._asked_of_world:
+        while self._asked_of_environment or self._asked_of_policy:
+            if self._asked_of_environment:
                 for reply in self._receive():
                     self._on_reply(self._slots[reply.slot], reply, plan)
             if self._asked_of_policy:
@@ -308,7 +308,7 @@ class Collector:
     def _on_failure(self, slot: Slot, failed: Failed, plan: Plan) -> None:
         """A fresh instance gets one try at the same place; then the episode is given up.
 
-        Its steps are dropped, not trained on as if the world had paid nothing.
+        Its steps are dropped, not trained on as if the environment had paid nothing.
         """
         if not slot.was_retried:
             slot.was_retried = slot.is_replaying = True
@@ -327,7 +327,7 @@ class Collector:
         self._on_episode()
         self._begin(slot, plan)
 
-    # --- the world's side ------------------------------------------------------------------
+    # --- the environment's side ------------------------------------------------------------------
 
     def _answer_seed(self, slot: Slot) -> int:
         return answer_seed(self._run_seed, slot.episode, len(slot.actions))
@@ -336,10 +336,10 @@ class Collector:
         return episode_seed(self._split, self._run_seed, episode // self._group_size)
 
     def _tell(self, slot: Slot, command: Reset | Act | Replay) -> None:
-        self._asked_of_world += 1
+        self._asked_of_environment += 1
         self._runner.send(slot.index, command)
 
     def _receive(self) -> Sequence[Observed | Failed]:
         replies = self._runner.receive()
-        self._asked_of_world -= len(replies)
+        self._asked_of_environment -= len(replies)
         return replies

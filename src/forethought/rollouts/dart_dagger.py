@@ -66,7 +66,8 @@ def corrected(
         such steps are for imitation and for nothing else.
 
     Raises:
-        ConfigError: the episode takes another course here: it was played in another world, with
+        ConfigError: the episode takes another course here: it was played in another environment,
+        with
             other options or by other prompts.
     """
     if not played.steps:

@@ -2,7 +2,7 @@
 
 What belongs to the whole trajectory is repeated on each of its rows, so that a
 row means something by itself in pandas or `datasets`. A trajectory without
-steps (the world crashed before the first one) is one row whose `step` and
+steps (the environment crashed before the first one) is one row whose `step` and
 whose other columns about a step are null.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from forethought.rollouts.shard_files import PictureDecoder, PictureEncoder
+from forethought.rollouts.shard_files import ImageDecoder, ImageEncoder
 from forethought.rollouts.soundness import require_filled
 from forethought.rollouts.thought_facts import FIELDS as FACT_FIELDS
 from forethought.rollouts.thought_facts import fact_columns, facts_of
@@ -95,14 +95,14 @@ _SCHEMA_3 = pa.schema(list(SCHEMA)[: -len(FACT_FIELDS)])
 _SCHEMA_2 = _SCHEMA_3.remove(_SCHEMA_3.get_field_index("allowed_ids"))
 _SCHEMA_1 = _SCHEMA_2.remove(_SCHEMA_2.get_field_index("progress"))
 OLDER = {"1": _SCHEMA_1, "2": _SCHEMA_2, "3": _SCHEMA_3}
-"""Versions that are still read: 1, in which no world told of its progress, 2, in which no
+"""Versions that are still read: 1, in which no environment told of its progress, 2, in which no
 answer was held to actions, and 3, in which no thought was compared with the truth."""
 
 EARNED_COLUMNS = (
     *("trajectory", "first_step", "n_steps", "bootstrap_value", "environment_failure"),
     *("step", "reward", "terminated"),
 )
-"""What `earned_from_table` needs: no text, no picture."""
+"""What `earned_from_table` needs: no text, no image."""
 
 ORIGIN_COLUMNS = ("trajectory", "n_steps", "environment_id", "seed")
 """What `origins_from_table` needs."""
@@ -113,27 +113,27 @@ _UNENCODABLE = re.compile(r"[\ud800-\udfff\ufffe]")
 _ESCAPE = re.compile(r"\ufffe([0-9a-f]{4})")
 
 
-def to_table(numbered: Sequence[tuple[int, Trajectory]], pictures: PictureEncoder) -> Table:
+def to_table(numbered: Sequence[tuple[int, Trajectory]], images: ImageEncoder) -> Table:
     """Rows of these trajectories, in order.
 
     Args:
         numbered: each trajectory with its number in the shard.
-        pictures: shared by the whole shard, so that equal pictures are encoded once.
+        images: shared by the whole shard, so that equal images are encoded once.
 
     Raises:
         ValueError: a log-prob is not a float32 value, or an image is not uint8 [H, W, 3].
     """
-    rows = [row for number, trajectory in numbered for row in _rows(number, trajectory, pictures)]
+    rows = [row for number, trajectory in numbered for row in _rows(number, trajectory, images)]
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 
 
-def from_table(table: Table, pictures: PictureDecoder) -> Iterator[tuple[int, Trajectory]]:
-    """The trajectories whose rows these are, with their numbers; equal pictures share one array.
+def from_table(table: Table, images: ImageDecoder) -> Iterator[tuple[int, Trajectory]]:
+    """The trajectories whose rows these are, with their numbers; equal images share one array.
 
     Raises:
         ValueError: rows of a trajectory are missing.
     """
-    return _by_trajectory(table, lambda first, steps: _trajectory(first, steps, pictures))
+    return _by_trajectory(table, lambda first, steps: _trajectory(first, steps, images))
 
 
 def earned_from_table(table: Table) -> Iterator[tuple[int, Earned]]:
@@ -168,7 +168,7 @@ def _by_trajectory(
         yield number, record(mine[0], steps)
 
 
-def _rows(number: int, trajectory: Trajectory, pictures: PictureEncoder) -> Iterator[Row]:
+def _rows(number: int, trajectory: Trajectory, images: ImageEncoder) -> Iterator[Row]:
     shared: Row = {
         "trajectory": number,
         "environment_id": _encodable(trajectory.environment_id),
@@ -187,13 +187,13 @@ def _rows(number: int, trajectory: Trajectory, pictures: PictureEncoder) -> Iter
     if not trajectory.steps:
         yield shared
     for index, step in enumerate(trajectory.steps, start=trajectory.first_step):
-        yield shared | {"step": index} | _step_columns(step, pictures)
+        yield shared | {"step": index} | _step_columns(step, images)
 
 
-def _step_columns(step: Step, pictures: PictureEncoder) -> Row:
+def _step_columns(step: Step, images: ImageEncoder) -> Row:
     completion, action = step.completion, step.action
     return {
-        "messages": [_message_columns(message, pictures) for message in step.prompt.messages],
+        "messages": [_message_columns(message, images) for message in step.prompt.messages],
         "prompt_token_ids": _int32(step.prompt.token_ids),
         "completion_token_ids": _int32(completion.token_ids),
         "completion_logprobs": _float32(completion.logprobs),
@@ -224,21 +224,21 @@ def _step_columns(step: Step, pictures: PictureEncoder) -> Row:
     }
 
 
-def _message_columns(message: Message, pictures: PictureEncoder) -> Row:
+def _message_columns(message: Message, images: ImageEncoder) -> Row:
     return {
         "role": message.role,
         "text": _encodable(message.text),
-        "image": None if message.image is None else pictures(message.image),
+        "image": None if message.image is None else images(message.image),
     }
 
 
-def _trajectory(first: Row, steps: Sequence[Row], pictures: PictureDecoder) -> Trajectory:
+def _trajectory(first: Row, steps: Sequence[Row], images: ImageDecoder) -> Trajectory:
     return Trajectory(
         environment_id=_decoded(first["environment_id"]),
         seed=first["seed"],
         task_type=_decoded(first["task_type"]),
         first_step=first["first_step"],
-        steps=tuple(_placed_step(row, pictures) for row in steps),
+        steps=tuple(_placed_step(row, images) for row in steps),
         bootstrap_value=first["bootstrap_value"],
         success=first["success"],
         metrics=tuple(Metric(_decoded(m["name"]), m["value"]) for m in first["measures"]),
@@ -261,19 +261,19 @@ def _failure(first: Row) -> EnvironmentFailure | None:
     return None if name is None else EnvironmentFailure(name)
 
 
-def _placed_step(row: Row, pictures: PictureDecoder) -> Step:
+def _placed_step(row: Row, images: ImageDecoder) -> Step:
     try:
         require_filled(row)
-        return _step(row, pictures)
+        return _step(row, images)
     except (ValueError, TypeError, KeyError) as error:
         place = f"trajectory {row['trajectory']}, step {row['step']}"
         raise ValueError(f"{place}: {error}") from error
 
 
-def _step(row: Row, pictures: PictureDecoder) -> Step:
+def _step(row: Row, images: ImageDecoder) -> Step:
     return Step(
         prompt=Prompt(
-            messages=tuple(_message(columns, pictures) for columns in row["messages"]),
+            messages=tuple(_message(columns, images) for columns in row["messages"]),
             token_ids=tuple(row["prompt_token_ids"]),
         ),
         completion=Completion(
@@ -313,12 +313,12 @@ def _action(row: Row) -> ParsedAction:
     )
 
 
-def _message(columns: Row, pictures: PictureDecoder) -> Message:
+def _message(columns: Row, images: ImageDecoder) -> Message:
     png = columns["image"]
     return Message(
         role=columns["role"],
         text=_decoded(columns["text"]),
-        image=None if png is None else pictures(png),
+        image=None if png is None else images(png),
     )
 
 

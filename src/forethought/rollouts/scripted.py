@@ -1,4 +1,4 @@
-"""Episodes played without a model: by the world's own expert, or at random."""
+"""Episodes played without a model: by the environment's own expert, or at random."""
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -44,7 +44,7 @@ Answer = Callable[[Environment, Observation], str]
 
 
 def expert_answer(response_format: ResponseFormat) -> Answer:
-    """Answers as the world's expert would, thoughts included unless left out."""
+    """Answers as the environment's expert would, thoughts included unless left out."""
     return lambda environment, observation: write_response(
         expert_of(environment).expert(), response_format
     )
@@ -56,14 +56,14 @@ def written(text: str) -> Completion:
 
 
 def actions_to_try(environment: Environment, observation: Observation) -> Sequence[str]:
-    """What an agent may try now: as the world lists it, else what is legal."""
+    """What an agent may try now: as the environment lists it, else what is legal."""
     return observation.admissible_actions or environment.actions or environment.legal_actions()
 
 
 def random_answer(seed: int) -> Answer:
     """Answers with an action drawn uniformly from those that may be tried.
 
-    Worlds whose actions are open text and unlisted are answered from `legal_actions`.
+    Environments whose actions are open text and unlisted are answered from `legal_actions`.
     """
     randomness = np.random.Generator(np.random.Philox(key=seed))
 
@@ -76,7 +76,7 @@ def random_answer(seed: int) -> Answer:
 
 
 class DataAnswer:
-    """Answers as the world's data policy does, with draws of their own for every episode."""
+    """Answers as the environment's data policy does, with draws of their own for every episode."""
 
     def __init__(self, skill: float, response_format: ResponseFormat) -> None:
         self._skill = skill
@@ -93,7 +93,7 @@ class DataAnswer:
         """The text of the next answer.
 
         Raises:
-            ConfigError: the world's data policy has no such skill.
+            ConfigError: the environment's data policy has no such skill.
         """
         if environment is not self._environment or self._player is None:
             assert isinstance(environment, WithDataPolicy)
@@ -114,17 +114,17 @@ def play(
 ) -> Iterator[Trajectory]:
     """Plays whole episodes, one after the other.
 
-    When the world raises an exception, is silent, or gives a value that nobody could learn from,
-    a fresh instance gets one try at the same place, by repeating the answers. Then the episode is
-    a failure without steps, and the next one begins.
+    When the environment raises an exception, is silent, or gives a value that nobody could learn
+    from, a fresh instance gets one try at the same place, by repeating the answers. Then the
+    episode is a failure without steps, and the next one begins.
 
     Args:
-        environment: what builds the world; or an instance, which begins anew in place of a
+        environment: what builds the environment; or an instance, which begins anew in place of a
             fresh one.
-        timeout_s: what one call of the world may take, seconds.
+        timeout_s: what one call of the environment may take, seconds.
 
     Raises:
-        EnvironmentUnusableError: the world failed in `MAX_FAILURES` episodes in a row, and in
+        EnvironmentUnusableError: the environment failed in `MAX_FAILURES` episodes in a row, and in
             one more.
     """
     told, failures = with_history(prompter), 0
@@ -177,7 +177,7 @@ class _Host:
 
     @contextmanager
     def executing(self, *, builds: bool = False) -> Generator[None]:
-        """Code of the world's own in this block: what it raises is its failure.
+        """Code of the environment's own in this block: what it raises is its failure.
 
         Raises:
             _EnvironmentError: it failed.
@@ -193,7 +193,7 @@ class _Host:
 
 
 class _EnvironmentError(Exception):
-    """What a world raised. All other exceptions are bugs, and pass through."""
+    """What an environment raised. All other exceptions are bugs, and pass through."""
 
     def __init__(self, cause: BaseException) -> None:
         super().__init__(type(cause).__name__)

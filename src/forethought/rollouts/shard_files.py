@@ -103,8 +103,8 @@ def _digest(file: BinaryIO, *ranges: tuple[int, int]) -> bytes:
     return digest.digest()
 
 
-class PictureEncoder:
-    """PNG bytes of pictures; equal pictures are encoded once."""
+class ImageEncoder:
+    """PNG bytes of images; equal images are encoded once."""
 
     def __init__(self) -> None:
         self._png_of: dict[tuple[tuple[int, ...], bytes], bytes] = {}
@@ -112,17 +112,17 @@ class PictureEncoder:
     def __call__(self, image: Image) -> bytes:
         if (problem := image_problem(image)) is not None:
             raise ValueError(problem)
-        # A digest, not the pixels: a shard of large pictures would be held twice.
+        # A digest, not the pixels: a shard of large images would be held twice.
         key = (image.shape, hashlib.sha256(image.tobytes()).digest())
         if key not in self._png_of:
             file = BytesIO()
-            # Level 1: rendered pictures are flat, so higher levels cost time and save little.
+            # Level 1: rendered images are flat, so higher levels cost time and save little.
             PIL.Image.fromarray(image).save(file, format="PNG", compress_level=1)
             self._png_of[key] = file.getvalue()
         return self._png_of[key]
 
 
-class PictureDecoder:
+class ImageDecoder:
     """Pixels of PNG bytes; equal bytes give one shared array."""
 
     def __init__(self) -> None:
@@ -141,9 +141,9 @@ def _decoded(png: bytes) -> Image:
             of some kilobytes can stand for gigabytes.
     """
     try:
-        with PIL.Image.open(BytesIO(png), formats=["PNG"]) as picture:
-            problem = size_problem(picture.height, picture.width)
-            image = np.array(picture, dtype=np.uint8) if problem is None else None
+        with PIL.Image.open(BytesIO(png), formats=["PNG"]) as image:
+            problem = size_problem(image.height, image.width)
+            image = np.array(image, dtype=np.uint8) if problem is None else None
     except Exception as error:  # Bytes of anybody's: what the library raises for them is many.
         raise ValueError(f"an image cannot be read: {type(error).__name__}: {error}") from error
     problem = problem or image_problem(image)

@@ -24,7 +24,7 @@ class Start(NamedTuple):
     number: int
     """Of the episode within its split; what its answers are drawn from."""
     seed: int | None = None
-    """Of the world; None: the one that belongs to the number."""
+    """Of the environment; None: the one that belongs to the number."""
     actions: tuple[str, ...] = ()
     """To be repeated before the policy is asked."""
 
@@ -181,7 +181,7 @@ class FromStarts:
 
 
 def taken_step(asked: Asked, reply: Observed, what: Transition, policy_version: int) -> Step:
-    """An answer that the world has executed."""
+    """An answer that the environment has executed."""
     return Step(
         prompt=asked.prompt,
         completion=asked.result.completion,
@@ -214,7 +214,7 @@ def played(slot: Slot, reply: Observed, environment_id: str, *, has_ended: bool)
 
 
 def given_up(slot: Slot, environment_id: str, failure: EnvironmentFailure) -> Trajectory:
-    """An episode that the world did not bring to an end: no steps, no reward of zero."""
+    """An episode that the environment did not bring to an end: no steps, no reward of zero."""
     return Trajectory(
         environment_id=environment_id,
         seed=slot.seed,

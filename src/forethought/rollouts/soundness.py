@@ -24,7 +24,7 @@ MAY_BE_NULL = {
 def problems_of(trajectory: Trajectory) -> Iterator[str]:
     """All that is wrong with a trajectory, each with its step."""
     if not trajectory.environment_id:
-        yield "environment_id is empty — expected the world's name"
+        yield "environment_id is empty — expected the environment's name"
     if trajectory.seed < 0 or trajectory.first_step < 0:
         yield f"seed {trajectory.seed}, first_step {trajectory.first_step} — expected 0 or more"
     if trajectory.failure is None and not trajectory.steps:

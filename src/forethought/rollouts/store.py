@@ -31,8 +31,8 @@ from forethought.rollouts.rows import (
     to_table,
 )
 from forethought.rollouts.shard_files import (
-    PictureDecoder,
-    PictureEncoder,
+    ImageDecoder,
+    ImageEncoder,
     check_seal,
     copies_among,
     is_copy,
@@ -102,7 +102,7 @@ def read_shards(source: Path) -> Iterator[Trajectory]:
 def read_earned(source: Path) -> Iterator[Earned]:
     """What the trajectories of `read_shards` earned, in the same order.
 
-    Texts and pictures stay on the disk: where a whole read takes minutes, this takes seconds.
+    Texts and images stay on the disk: where a whole read takes minutes, this takes seconds.
 
     Raises:
         StorageError: as `read_shards`.
@@ -186,7 +186,7 @@ def stream_shard(path: Path) -> Iterator[Trajectory]:
     Raises:
         StorageError: as `read_shard`, when the first trajectory is asked for.
     """
-    return _stream(path, None, lambda table: from_table(table, PictureDecoder()))
+    return _stream(path, None, lambda table: from_table(table, ImageDecoder()))
 
 
 def stream_earned(path: Path) -> Iterator[Earned]:
@@ -224,11 +224,11 @@ def _stream(
 
 
 def _write(file: BinaryIO, trajectories: Sequence[Trajectory]) -> None:
-    pictures = PictureEncoder()
-    # Statistics would only repeat text and pictures in the footer; nothing here queries by them.
+    images = ImageEncoder()
+    # Statistics would only repeat text and images in the footer; nothing here queries by them.
     with pq.ParquetWriter(file, SCHEMA, compression="zstd", write_statistics=False) as writer:
         for group in _groups(trajectories):
-            writer.write_table(to_table(group, pictures))
+            writer.write_table(to_table(group, images))
         writer.add_key_value_metadata({_VERSION_KEY: SCHEMA_VERSION})
     write_seal(file)
 

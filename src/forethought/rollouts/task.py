@@ -1,4 +1,4 @@
-"""From a person's settings to a world that can be played."""
+"""From a person's settings to an environment that can be played."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class Task:
     prompter: Prompter
     has_expert: bool = True
     held_out_episodes: int | None = None
-    """Different ones, in worlds that have only so many."""
+    """Different ones, in environments that have only so many."""
     vocabulary: tuple[str, ...] = ()
     """Words that a tokenizer should know as one token each."""
 
@@ -101,10 +101,10 @@ def open_task(
 
     Args:
         default_image_size: pixels on a side where the settings name none; None leaves it
-            to the world.
+            to the environment.
 
     Raises:
-        ForethoughtError: unknown world, option or value, or a package to install.
+        ForethoughtError: unknown environment, option or value, or a package to install.
     """
     name = _name_of(config)
     options = _options_of(config)

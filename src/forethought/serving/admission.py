@@ -176,12 +176,12 @@ class Admission:
         Raises:
             Refusal: no room, no request, an unknown model, a request that is too long, no time.
         """
-        # Before it is read: its pictures unfold to many times the size of the body.
+        # Before it is read: its images unfold to many times the size of the body.
         if not self._room.acquire(blocking=False):
             message = f"{self.limits.concurrency} requests are being answered — try again"
             raise Refusal(429, message, "rate_limit_error")
         try:
-            # In another thread: pictures take a while, and others want to be heard meanwhile.
+            # In another thread: images take a while, and others want to be heard meanwhile.
             loop = asyncio.get_running_loop()
             request = await loop.run_in_executor(self._reader, self._read, body, is_chat)
             answer = self._engine.ask(

@@ -51,7 +51,7 @@ class RewardMap:
 
     @property
     def width(self) -> float:
-        """World's units per 1 of the mapped ones."""
+        """Environment's units per 1 of the mapped ones."""
         return self.highest - self.lowest
 
     def to_unit(self, value: float) -> float:
@@ -71,7 +71,7 @@ class RewardMap:
         """
         return (reward - (1.0 - discount) * self.lowest) / self.width
 
-    def world_reward(self, reward: float, *, discount: float) -> float:
+    def environment_reward(self, reward: float, *, discount: float) -> float:
         """The inverse of `reward`."""
         return reward * self.width + (1.0 - discount) * self.lowest
 

@@ -97,8 +97,8 @@ def cloning_loss(
 
         L = -(Σ_responses log p + w Σ_observations log p) / tokens of responses
 
-    With w > 0 the model learns beside what to do what the environment will say (implicit world
-    modeling: Zhang et al. 2025, Agent Learning via Early Experience, arXiv 2510.08558).
+    With w > 0 the model learns beside what to do what the environment will say (implicit
+    world modeling: Zhang et al. 2025, Agent Learning via Early Experience, arXiv 2510.08558).
 
     Args:
         is_action_BT: bool, [B, T]: the tokens of responses.

@@ -21,7 +21,7 @@ from forethought.models.lora import add_lora
 from forethought.models.tiny import IMAGE_SIZE, SIZES, make_tiny
 from forethought.offline.dataset import require_learnable, stored, stored_earned, unlike
 from forethought.rollouts.scripted import play, random_answer
-from forethought.rollouts.shard_files import PictureEncoder
+from forethought.rollouts.shard_files import ImageEncoder
 from forethought.rollouts.task import Task, open_task
 from forethought.runs.checkpoints import model_source
 from forethought.training.memory import measure_flops, update_cost
@@ -42,7 +42,7 @@ class Lengths(NamedTuple):
     """Tokens."""
     answer: float
     """Tokens."""
-    pictures: float
+    images: float
     """Bytes."""
     packed: float
     """Bytes of the images as `offline/rows.py` keeps them."""
@@ -197,11 +197,11 @@ def lengths_of(steps: Sequence[Step], encoder: Encoder) -> Lengths:
     sample = min(encoded, key=lambda prompt: abs(len(prompt.token_ids) - mean))
     answers = [len(encoder.tokenize_answer(step.completion.text)) for step in steps]
     images = [image for step in steps for image in step.prompt.images]
-    pictures, packed = sum(image.nbytes for image in images), map(PictureEncoder(), images)
+    images, packed = sum(image.nbytes for image in images), map(ImageEncoder(), images)
     return Lengths(
         prompt=sum(prompts) / len(steps),
         answer=sum(answers) / len(steps),
-        pictures=pictures / len(steps),
+        images=images / len(steps),
         packed=sum(map(len, packed)) / len(steps),
         sample=sample,
     )

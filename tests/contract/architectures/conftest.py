@@ -18,7 +18,7 @@ from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import Task, open_task
 from tests.contract.architectures.builders import ARCHITECTURES, Checkpoint, write_checkpoint
 from tests.contract.architectures.helpers import load
-from tests.contract.architectures.runs import world_of
+from tests.contract.architectures.runs import environment_of
 
 SMOL = Checkpoint(SMOLLM2, SMOLLM2, sees=False, components=("language_model",))
 """Real weights, named as a person names them; every test of the others runs on them, too."""
@@ -81,14 +81,14 @@ def seeing_policy(seeing_checkpoint: Checkpoint) -> HuggingFacePolicy:
 
 
 @pytest.fixture
-def world(checkpoint: Checkpoint) -> Task:
-    return open_task(world_of(checkpoint), ACTION_ONLY, default_image_size=None)
+def environment(checkpoint: Checkpoint) -> Task:
+    return open_task(environment_of(checkpoint), ACTION_ONLY, default_image_size=None)
 
 
 @pytest.fixture
-def offline(checkpoint: Checkpoint, world: Task, tmp_path: Path) -> dict[str, Any]:
+def offline(checkpoint: Checkpoint, task: Task, tmp_path: Path) -> dict[str, Any]:
     """Settings of a run that learns from six random episodes, in two updates a phase."""
-    episodes = play(world.id, world.factory(), world.prompter, random_answer(0), range(6))
+    episodes = play(task.id, task.factory(), task.prompter, random_answer(0), range(6))
     write_shard(tmp_path / "data.parquet", list(episodes))
     return {
         "model": checkpoint.folder,
@@ -96,7 +96,7 @@ def offline(checkpoint: Checkpoint, world: Task, tmp_path: Path) -> dict[str, An
         "output": str(tmp_path / "run"),
         "batch_size": 3,
         "checkpoint_every": 1,
-        "environment": world_of(checkpoint),
+        "environment": environment_of(checkpoint),
         "prompt": ACTION_ONLY,
         "optimizer": OptimizerConfig(learning_rate=1e-3, schedule="constant"),
         "compute": ComputeConfig(threads=1),

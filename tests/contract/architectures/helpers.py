@@ -34,7 +34,7 @@ def with_critic(policy: HuggingFacePolicy) -> HuggingFacePolicy:
 
 
 def make_prompts(policy: HuggingFacePolicy, count: int) -> list[Prompt]:
-    """Of unequal length; where the model sees, with no picture, one, or two."""
+    """Of unequal length; where the model sees, with no image, one, or two."""
     rng = np.random.default_rng(1)
     return [policy.prompt(_messages(rng, n % 5, policy.encoder.reads_images)) for n in range(count)]
 
@@ -44,18 +44,18 @@ def _messages(rng: np.random.Generator, kind: int, sees: bool) -> list[Message]:
         return [Message("user", _words(rng))]
     if kind == 1:
         return [
-            Message("user", _words(rng), picture(rng)),
+            Message("user", _words(rng), random_image(rng)),
             Message("assistant", _words(rng)),
-            Message("user", _words(rng), picture(rng)),
+            Message("user", _words(rng), random_image(rng)),
         ]
-    return [Message("user", _words(rng), picture(rng))]
+    return [Message("user", _words(rng), random_image(rng))]
 
 
 def _words(rng: np.random.Generator) -> str:
     return " ".join(rng.choice(TEXT.split(), size=int(rng.integers(3, 40))))
 
 
-def picture(rng: np.random.Generator, size: tuple[int, int] | None = None) -> Image:
+def random_image(rng: np.random.Generator, size: tuple[int, int] | None = None) -> Image:
     height, width = size or SIZES[int(rng.integers(len(SIZES)))]
     return rng.integers(0, 256, (height, width, 3)).astype(np.uint8)
 

@@ -26,7 +26,7 @@ from tests.contract.architectures.builders import Checkpoint
 OPTIMIZER = OptimizerConfig(learning_rate=3e-3, schedule="constant")
 
 
-def world_of(checkpoint: Checkpoint) -> EnvironmentConfig:
+def environment_of(checkpoint: Checkpoint) -> EnvironmentConfig:
     if checkpoint.sees:
         return EnvironmentConfig(id="NumberLine", image_size=48)
     return EnvironmentConfig(id="Bandit")
@@ -41,7 +41,7 @@ def ppo(checkpoint: Checkpoint, output: Path, *, iterations: int = 1, **changes:
         epochs=changes.pop("epochs", 1),
         batch_size=8,
         checkpoint_every=1,
-        environment=world_of(checkpoint),
+        environment=environment_of(checkpoint),
         rollout=RolloutConfig(
             num_envs=4,
             steps_per_iteration=8,
@@ -84,9 +84,9 @@ def train_and_take_up(
     return run / f"checkpoints/step_{last}/model"
 
 
-def assert_acts(policy: Policy, world: Task) -> None:
+def assert_acts(policy: Policy, task: Task) -> None:
     settings = EvaluationSettings(
         episodes=2, sampling=SamplingConfig(max_new_tokens=4, temperature=1.0), num_envs=2
     )
-    played = play_policy(policy, world, settings)
+    played = play_policy(policy, task, settings)
     assert all(episode.failure is None for episode in played)

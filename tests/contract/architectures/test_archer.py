@@ -15,8 +15,8 @@ from tests.contract.architectures.runs import assert_acts, lora_of, train_and_ta
 
 @pytest.mark.parametrize("has_adapters", [False, True], ids=["whole", "lora"])
 def test_all_phases_and_acting(
-    checkpoint: Checkpoint, world: Task, offline: dict[str, Any], has_adapters: bool
+    checkpoint: Checkpoint, task: Task, offline: dict[str, Any], has_adapters: bool
 ) -> None:
     config = ArcherConfig(lora=lora_of(checkpoint) if has_adapters else LoraConfig(), **offline)
     model = train_and_take_up(train_archer, config, last=6, loss="actor_loss")
-    assert_acts(load_policy(str(model), slots=2), world)
+    assert_acts(load_policy(str(model), slots=2), task)

@@ -14,13 +14,13 @@ from tests.contract.architectures.helpers import (
     SIZES,
     conversation_of,
     make_prompts,
-    picture,
+    random_image,
 )
 
 IMAGE_TOKENS = {
     # A tower of 4 × 4 patches, whatever the size.
     "llava": dict.fromkeys(SIZES, 16),
-    # 16 of the thumbnail. Beside it the picture fitted into 1 × 2, 2 × 1 or 2 × 2 tiles of
+    # 16 of the thumbnail. Beside it the image fitted into 1 × 2, 2 × 1 or 2 × 2 tiles of
     # 4 × 4 patches, less the rows or columns that stay empty, and a line break after each row.
     "llava_next": {
         (32, 32): 16 + 4 * (4 + 1),  # one tile of two is empty
@@ -63,22 +63,22 @@ def test_an_answer_opens_with_its_first_word(policy: HuggingFacePolicy) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_as_many_placeholders_as_the_picture_needs(
+def test_as_many_placeholders_as_the_image_needs(
     seeing_checkpoint: Checkpoint, seeing_policy: HuggingFacePolicy, size: tuple[int, int]
 ) -> None:
-    image = picture(np.random.default_rng(0), size)
+    image = random_image(np.random.default_rng(0), size)
     prompt = seeing_policy.prompt([Message("user", "move", image)])
     placeholder = seeing_policy.encoder.image_token_id
     assert prompt.token_ids.count(placeholder) == IMAGE_TOKENS[seeing_checkpoint.name][size]
 
 
 def test_a_placeholder_in_the_text_is_text(seeing_policy: HuggingFacePolicy) -> None:
-    """A world may say `<image>`; only a picture is one."""
+    """An environment may say `<image>`; only an image is one."""
     tokenizer = seeing_policy.encoder.tokenizer
     placeholder_id = seeing_policy.encoder.image_token_id
     assert placeholder_id is not None
     placeholder = tokenizer.convert_ids_to_tokens(placeholder_id)
-    image = picture(np.random.default_rng(0))
+    image = random_image(np.random.default_rng(0))
     for shown in (None, image):
         said = seeing_policy.prompt([Message("user", f"a {placeholder} b", shown)])
         unsaid = seeing_policy.prompt([Message("user", "a b", shown)])
@@ -94,7 +94,7 @@ def test_control_tokens_in_the_text_are_text(policy: HuggingFacePolicy) -> None:
     assert control_ids - {tokenizer.unk_token_id} <= encoder.control_tokens.ids
 
     def controls(text: str) -> list[int]:
-        image = picture(np.random.default_rng(0)) if encoder.reads_images else None
+        image = random_image(np.random.default_rng(0)) if encoder.reads_images else None
         turns = [Message("user", text, image), Message("assistant", text), Message("user", text)]
         ids = encoder.encode(turns).token_ids
         assert tokenizer.decode(list(ids)).count(text) == 3

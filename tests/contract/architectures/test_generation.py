@@ -19,7 +19,7 @@ from tests.contract.architectures.helpers import (
 
 
 def test_greedy_equals_generate(policy: HuggingFacePolicy) -> None:
-    """20 prompts of unequal length, with pictures of unequal size where the model sees."""
+    """20 prompts of unequal length, with images of unequal size where the model sees."""
     prompts = make_prompts(policy, 20)
     limits = limits_for(prompts)
     results = answer(policy, prompts, limits, temperature=0.0)

@@ -24,7 +24,7 @@ from tests.contract.architectures.helpers import (
     conversation_of,
     generate,
     load,
-    picture,
+    random_image,
     score,
 )
 
@@ -185,9 +185,9 @@ def test_spaces_are_not_cleaned_up(checkpoint_of: ReadCheckpoint, tmp_path: Path
 # --- what is not there -----------------------------------------------------------------------
 
 
-def test_a_picture_for_a_model_of_words(checkpoint_of: ReadCheckpoint) -> None:
+def test_an_image_for_a_model_of_words(checkpoint_of: ReadCheckpoint) -> None:
     policy = load_policy(checkpoint_of("llama").folder, slots=1)
-    image = picture(np.random.default_rng(0))
+    image = random_image(np.random.default_rng(0))
     with pytest.raises(
         PolicyError, match="this is a text-only model, but the prompt has 1"
     ) as info:

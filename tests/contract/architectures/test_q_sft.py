@@ -16,7 +16,7 @@ from tests.contract.architectures.runs import assert_acts, lora_of, train_and_ta
 
 @pytest.mark.parametrize("has_adapters", [False, True], ids=["whole", "lora"])
 def test_both_phases_and_acting(
-    checkpoint: Checkpoint, world: Task, offline: dict[str, Any], has_adapters: bool
+    checkpoint: Checkpoint, task: Task, offline: dict[str, Any], has_adapters: bool
 ) -> None:
     config = QSFTConfig(
         return_min=-20.0,
@@ -28,4 +28,4 @@ def test_both_phases_and_acting(
     model = train_and_take_up(train_q_sft, config, last=4, loss="likelihood_loss")
     policy = load_reweighted(model, slots=2)
     policy.act_as(replace(policy.acting, beta=8.0))
-    assert_acts(policy, world)
+    assert_acts(policy, task)

@@ -22,7 +22,7 @@ from forethought.runs.checkpoints import model_source
 from forethought.types import Message
 from tests.contract.architectures.conftest import ReadCheckpoint
 from tests.contract.architectures.helpers import answer
-from tests.contract.architectures.runs import lora_of, metrics_of, world_of
+from tests.contract.architectures.runs import environment_of, lora_of, metrics_of
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +84,7 @@ def test_an_update_of_dpo(checkpoint_of: ReadCheckpoint, tmp_path: Path) -> None
     config = DPOConfig(
         model=str(spoken),
         output=str(tmp_path / "dpo"),
-        environment=world_of(checkpoint),
+        environment=environment_of(checkpoint),
         total_steps=32,
         pairing="matched",
         score="reward",

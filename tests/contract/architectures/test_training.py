@@ -15,7 +15,7 @@ from forethought.rollouts.store import read_shards
 from forethought.runs.checkpoints import model_source
 from tests.contract.architectures.builders import Checkpoint
 from tests.contract.architectures.conftest import ReadCheckpoint
-from tests.contract.architectures.runs import OPTIMIZER, lora_of, metrics_of, ppo, world_of
+from tests.contract.architectures.runs import OPTIMIZER, environment_of, lora_of, metrics_of, ppo
 
 
 def moved_weights(checkpoint: Checkpoint, run: Path) -> set[str]:
@@ -150,7 +150,7 @@ def sft(checkpoint: Checkpoint, output: Path, *, epochs: int, lora: LoraConfig) 
         batch_size=16,
         epochs=epochs,
         checkpoint_every=1,
-        environment=world_of(checkpoint),
+        environment=environment_of(checkpoint),
         lora=lora,
         optimizer=OPTIMIZER,
         compute=ComputeConfig(threads=1, gradient_checkpointing=bool(lora.components)),

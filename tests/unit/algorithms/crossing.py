@@ -73,7 +73,7 @@ class Crossing:
     def close(self) -> None: ...
 
 
-def straight_on(world: Task, seeds: range) -> Iterator[Trajectory]:
+def straight_on(task: Task, seeds: range) -> Iterator[Trajectory]:
     """The data: everyone walks on as they began."""
     texts = [write_response(ExpertAction(move, ()), "action_only") for move in ("down", "right")]
 
@@ -85,7 +85,7 @@ def straight_on(world: Task, seeds: range) -> Iterator[Trajectory]:
 
     for seed in seeds:
         answer = on_down if seed % 4 == 0 else on_right
-        yield from play(world.id, Crossing(), world.prompter, answer, [seed])
+        yield from play(task.id, Crossing(), task.prompter, answer, [seed])
 
 
 def cut_after(trajectory: Trajectory, steps: int) -> Trajectory:

@@ -1,4 +1,5 @@
-"""Three steps up: a world that measures its progress, for those that compare ways to go on."""
+"""Three steps up: an environment that measures its progress, for those that compare ways to go
+on."""
 
 from forethought.environments.contract import Ceiling, ExpertAction, Transition
 from forethought.types import Metric, Observation

@@ -57,7 +57,7 @@ def test_less_is_better() -> None:
     assert result == BenchmarkResult("a", 4, "ms", 6, 2, 1, 3)
 
 
-def test_every_world_is_measured_with_small_and_large_pictures() -> None:
+def test_every_environment_is_measured_with_small_and_large_images() -> None:
     results = list(measure_environments(pairs=1, seconds=0.001))
     assert [result.name for result in results] == [
         f"environments/{game}/{size}"
@@ -115,7 +115,7 @@ def test_what_is_not_equal_is_not_compared() -> None:
 @pytest.mark.slow
 def test_the_plain_loop_computes_the_same_and_the_phases_make_up_the_iteration() -> None:
     """Two iterations of four steps each; one that warms up and one that counts."""
-    results = measure_ppo(worlds=("NumberLine",), pairs=1, steps=4, slots=2, updates_before=1)
+    results = measure_ppo(environments=("NumberLine",), pairs=1, steps=4, slots=2, updates_before=1)
     by_name = {result.name.removeprefix("ppo/NumberLine/"): result for result in results}
     phases = ("collect", "recompute", "update")
     shares = [f"share of {phase}" for phase in phases]
@@ -137,8 +137,8 @@ def test_all_of_them_are_known_to_the_command() -> None:
 def test_stored_data_are_measured_beside_those_in_memory() -> None:
     results = list(measure_store(episodes=6, trained_episodes=2, pairs=1))
     assert [(result.name, result.unit) for result in results] == [
-        (f"store/{world}/{what}", "tokens/s")
-        for world in ("Wordle", "EZPoints")
+        (f"store/{environment}/{what}", "tokens/s")
+        for environment in ("Wordle", "EZPoints")
         for what in ("batches", "updates")
     ]
     assert all(result.value > 0 and result.ratio is not None for result in results)

@@ -20,11 +20,11 @@ def data_url(kind: str) -> str:
     return f"data:image/{kind.lower()};base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
-def picture(url: object) -> dict[str, object]:
+def image(url: object) -> dict[str, object]:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def test_messages_come_back_as_they_were_pictures_pixel_for_pixel() -> None:
+def test_messages_come_back_as_they_were_images_pixel_for_pixel() -> None:
     messages = (
         Message("system", "Play."),
         Message("user", "λ <image>", PIXELS),
@@ -40,7 +40,7 @@ def test_messages_come_back_as_they_were_pictures_pixel_for_pixel() -> None:
 def test_parts_are_joined_and_roles_have_other_names() -> None:
     parts = [
         {"type": "text", "text": "a"},
-        picture(data_url("JPEG")),
+        image(data_url("JPEG")),
         {"type": "text", "text": "b"},
     ]
     (message,) = read_messages([{"role": "developer", "content": parts}])
@@ -61,21 +61,21 @@ def test_parts_are_joined_and_roles_have_other_names() -> None:
         ([{"role": "user", "content": [{"type": "text"}]}], "messages[0].content[0] is"),
         ([{"role": "user", "content": [7]}], "messages[0].content[0] is 7"),
         ([{"role": "user", "content": "\ud800"}], "half a surrogate pair"),
-        ([{"role": "user", "content": [picture("http://x/y.png")]}], "is 'http://x/y.png'"),
-        ([{"role": "user", "content": [picture("file:///etc/passwd")]}], "is 'file:///etc"),
-        ([{"role": "user", "content": [picture(None)]}], "is None"),
+        ([{"role": "user", "content": [image("http://x/y.png")]}], "is 'http://x/y.png'"),
+        ([{"role": "user", "content": [image("file:///etc/passwd")]}], "is 'file:///etc"),
+        ([{"role": "user", "content": [image(None)]}], "is None"),
         (
-            [{"role": "user", "content": [picture("data:image/png;base64,?")]}],
+            [{"role": "user", "content": [image("data:image/png;base64,?")]}],
             "no whole PNG or JPEG",
         ),
         (
-            [{"role": "user", "content": [picture(data_url("PNG")[:-40])]}],
+            [{"role": "user", "content": [image(data_url("PNG")[:-40])]}],
             "no whole PNG or JPEG",
         ),
-        ([{"role": "user", "content": [picture(data_url("GIF"))]}], "no whole PNG or JPEG"),
+        ([{"role": "user", "content": [image(data_url("GIF"))]}], "no whole PNG or JPEG"),
         (
-            [{"role": "user", "content": [picture(data_url("PNG"))] * 2}],
-            "content[1] is a second picture",
+            [{"role": "user", "content": [image(data_url("PNG"))] * 2}],
+            "content[1] is a second image",
         ),
     ],
 )
@@ -86,16 +86,16 @@ def test_anything_else_is_refused(value: object, complaint: str) -> None:
     assert len(str(error.value)) < 200
 
 
-def test_a_picture_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chat_messages, "_MOST_PIXELS", 34)
     with pytest.raises(ProtocolError, match="got 7 x 5 pixels, expected 34 more at most"):
-        read_messages([{"role": "user", "content": [picture(data_url("PNG"))]}])
+        read_messages([{"role": "user", "content": [image(data_url("PNG"))]}])
 
 
 def test_images_that_would_fill_it_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 35 pixels each: the third finds room for 34."""
     monkeypatch.setattr(chat_messages, "_MOST_PIXELS", 104)
-    shown: dict[str, object] = {"role": "user", "content": [picture(data_url("PNG"))]}
+    shown: dict[str, object] = {"role": "user", "content": [image(data_url("PNG"))]}
     assert len(read_messages([shown, {"role": "assistant", "content": "a"}, shown])) == 3
     with pytest.raises(
         ProtocolError,

@@ -23,7 +23,7 @@ def test_describe_prints_and_writes_a_page(type_: Type, data: Path) -> None:
     outcome = type_("data describe data")
     assert outcome.code == 0
     assert not outcome.err
-    assert "data: World, 0.0 MB, shards: 2" in outcome.out
+    assert "data: Environment, 0.0 MB, shards: 2" in outcome.out
     assert "other         1" in outcome.out
     assert "returns-to-go at gamma 1: -2 to 1" in outcome.out
     assert outcome.out.endswith("written: data/description.html\n")
@@ -108,7 +108,7 @@ def chats(*lines: str) -> Path:
 
 def test_convert_writes_shards_that_are_right(type_: Type) -> None:
     chats(LINE % ("left", 1), LINE % ("right", 0), LINE % ("left", 1))
-    words = "--environment-id World --answers text --shard 2 --reward-range 0 1"
+    words = "--environment-id Environment --answers text --shard 2 --reward-range 0 1"
     outcome = type_(f"data convert chats.jsonl {words} --output data/x")
     assert outcome.code == 0
     assert outcome.out.startswith("3 episodes, 3 steps; success 100.0 %")
@@ -121,7 +121,7 @@ def test_convert_writes_shards_that_are_right(type_: Type) -> None:
 
 def test_a_bad_line_leaves_nothing_behind(type_: Type) -> None:
     chats(LINE % ("left", 1), "{\n", LINE % ("left", 7))
-    words = "--environment-id World --reward-range 0 1"
+    words = "--environment-id Environment --reward-range 0 1"
     outcome = type_(f"data convert chats.jsonl {words} --output data/x")
     assert outcome.code == 2
     (line,) = outcome.lines
@@ -133,7 +133,7 @@ def test_a_bad_line_leaves_nothing_behind(type_: Type) -> None:
 def test_a_folder_that_is_there_is_left_alone(type_: Type, data: Path) -> None:
     chats(LINE % ("left", 1))
     before = sorted(data.iterdir())
-    outcome = type_("data convert chats.jsonl --environment-id World --output data")
+    outcome = type_("data convert chats.jsonl --environment-id Environment --output data")
     assert outcome.code == 2
     assert outcome.lines == ["error: data: is there already — name another folder"]
     assert sorted(data.iterdir()) == before

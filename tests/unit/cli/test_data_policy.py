@@ -1,4 +1,4 @@
-"""`collect --policy data`: the player who makes a world's offline data."""
+"""`collect --policy data`: the player who makes an environment's offline data."""
 
 import json
 from itertools import pairwise
@@ -45,7 +45,7 @@ def test_answers_are_in_the_form_that_the_next_prompt_repeats(type_: Type) -> No
             assert all(step.action.is_valid for step in steps)
 
 
-def test_the_skill_is_the_worlds_or_ones_own(type_: Type) -> None:
+def test_the_skill_is_the_environments_or_ones_own(type_: Type) -> None:
     collected(type_, "--policy data --episodes 2", "usual")
     always = collected(type_, "--policy data:1 --episodes 40", "always")
     named = [

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.cli.terminal import Type
 
 
-def test_a_memory_of_pictures_is_refused_before_the_model_is_loaded(type_: Type) -> None:
+def test_a_memory_of_images_is_refused_before_the_model_is_loaded(type_: Type) -> None:
     """There is no such model, which would be the complaint otherwise."""
     outcome = type_(
         "evaluate no/model --environment.id ALFWorld --environment.options view=image "

@@ -1,11 +1,12 @@
-"""What a command advises to type next is accepted, and plays the same world in the same words."""
+"""What a command advises to type next is accepted, and plays the same environment in the same
+words."""
 
 import shlex
 from pathlib import Path
 
 import pytest
 
-from forethought.cli.next_command import world_flags
+from forethought.cli.next_command import environment_flags
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.serving.engine import Engine
 from tests.unit.cli.terminal import Outcome, Type
@@ -22,13 +23,13 @@ SERVE = "--port 0 --threads 1"
             EnvironmentConfig("EZPoints"),
             PromptConfig(),
             "--environment.image-size 64",
-            id="pictures as the model takes them",
+            id="images as the model takes them",
         ),
         pytest.param(
             EnvironmentConfig("EZPoints", image_size=48),
             PromptConfig(),
             "--environment.image-size 48",
-            id="pictures as they were asked for",
+            id="images as they were asked for",
         ),
         pytest.param(
             EnvironmentConfig("Wordle", options=("replies=known", "spelling=words"), workers=2),
@@ -38,37 +39,39 @@ SERVE = "--port 0 --threads 1"
             id="what differs, but for workers",
         ),
         pytest.param(
-            EnvironmentConfig("my.worlds:Own", options=("name=two words",)),
+            EnvironmentConfig("my.environments:Own", options=("name=two words",)),
             PromptConfig(),
             "--environment.options 'name=two words'",
-            id="a world of one's own",
+            id="an environment of one's own",
         ),
     ],
 )
-def test_flags_of_a_world(environment: EnvironmentConfig, prompt: PromptConfig, flags: str) -> None:
+def test_flags_of_an_environment(
+    environment: EnvironmentConfig, prompt: PromptConfig, flags: str
+) -> None:
     expected = f"--environment.id {environment.id} {flags}".rstrip()
-    assert world_flags(environment, prompt, picture_size=64) == expected
+    assert environment_flags(environment, prompt, image_size=64) == expected
 
 
 @pytest.mark.parametrize(
     ("typed", "advised"),
     [
         pytest.param("--environment.image-size 48", "--environment.image-size 48", id="asked for"),
-        pytest.param("", "--environment.image-size 300", id="as the world draws them"),
+        pytest.param("", "--environment.image-size 300", id="as the environment draws them"),
     ],
 )
 def test_what_was_collected_is_learned_as_advised(
     type_: Type, sft_run: Path, typed: str, advised: str
 ) -> None:
-    world = "--environment.id EZPoints"
+    environment = "--environment.id EZPoints"
     how = "--environment.options rules=reference --prompt.format action_only"
-    outcome = type_(f"collect {world} {typed} {how} --episodes 2 --output data")
+    outcome = type_(f"collect {environment} {typed} {how} --episodes 2 --output data")
     advice = outcome.out.splitlines()[-1]
-    assert advice == f"next: forethought train sft --data data {world} {advised} {how}"
+    assert advice == f"next: forethought train sft --data data {environment} {advised} {how}"
     words = advice.removeprefix("next: forethought ")
     learned = type_(f"{words} --model {sft_run} {SMALL} --output runs/a")
     assert learned.code == 0, learned.err
-    assert "note:" not in learned.err  # The stored prompts are those of this world.
+    assert "note:" not in learned.err  # The stored prompts are those of this environment.
 
 
 def test_nobody_is_advised_to_imitate_chance(type_: Type) -> None:
@@ -99,8 +102,8 @@ def test_a_served_run_is_played_as_advised(
         out, err = capfd.readouterr()
         url, words = advice_of(Outcome(0, out, err))
         size = "--environment.image-size 64"
-        world = f"--environment.id NumberLine {size} {how} --max-new-tokens 8"
-        assert words == f"evaluate api:runs/a {world}"
+        environment = f"--environment.id NumberLine {size} {how} --max-new-tokens 8"
+        assert words == f"evaluate api:runs/a {environment}"
         monkeypatch.setenv("OPENAI_BASE_URL", url)
         played.append(type_(f"{words} --episodes 2"))
         engine.stop()

@@ -183,7 +183,7 @@ def test_an_error_of_several_lines_is_told_in_one(
     assert type_("envs").err == "error: no such model in the folder\n"
 
 
-def test_listing_worlds_loads_no_torch(tmp_path: Path) -> None:
+def test_listing_environments_loads_no_torch(tmp_path: Path) -> None:
     code = (
         "import sys; from forethought.cli.main import main\n"
         "for words in (['envs'], ['train', '--help'], ['train', 'ppo', '--help']):\n"

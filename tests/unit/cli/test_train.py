@@ -112,7 +112,7 @@ def test_a_dry_run_of_sft_prints_settings_and_plan_and_writes_nothing(
     assert "an estimate: weights 4." in plan[4]
 
 
-def test_a_dry_run_counts_the_pictures_that_stay_in_memory(type_: Type) -> None:
+def test_a_dry_run_counts_the_images_that_stay_in_memory(type_: Type) -> None:
     """50,000 of 300 × 300 pixels, the paper's demonstrations, are 12.6 GiB at three bytes each,
     and wait packed; the 1,024 of an iteration are as they were drawn."""
     words = "--environment.id NumberLine --environment.image-size 300"
@@ -219,7 +219,10 @@ def test_what_is_no_run_cannot_be_resumed(
             "--environment.id NumberLin",
             "unknown environment 'NumberLin' — did you mean NumberLine? known: NumberLine, ",
         ),
-        ("--environment.id no_such:World", "environment 'no_such:World': module no_such does not"),
+        (
+            "--environment.id no_such:Environment",
+            "environment 'no_such:Environment': module no_such does not",
+        ),
         ("--environment.options moon=full", "NumberLine has no option moon='full' — it has: rul"),
         ("--environment.options moon", "environment.options is 'moon' — expected name=value"),
         ("--model no-such/model", "model 'no-such/model' does not exist here"),

@@ -58,7 +58,7 @@ def test_kinds_of_task_have_rows_of_their_own(data: Path) -> None:
     ]
     assert describe(data / "b.parquet", gamma=1.0).tasks == ()
     # Seed 2 was played twice; the part and the lost episode are starts, too.
-    assert (description.shards, description.seeds, description.pictures) == (2, 4, 0)
+    assert (description.shards, description.seeds, description.images) == (2, 4, 0)
 
 
 def test_the_range_of_returns_counts_every_step(tmp_path: Path) -> None:
@@ -76,19 +76,19 @@ def test_the_declared_reward_map_is_told(data: Path) -> None:
 
 
 def test_invalid_answers_and_lengths(tmp_path: Path) -> None:
-    picture = Message("user", "look", np.zeros((4, 4, 3), np.uint8))
+    image = Message("user", "look", np.zeros((4, 4, 3), np.uint8))
     write_shard(
         tmp_path / "a.parquet",
         [
             with_first_step(action=INVALID),
-            with_first_step(prompt=Prompt((picture,), token_ids=())),
+            with_first_step(prompt=Prompt((image,), token_ids=())),
         ],
     )
     whole = describe(tmp_path, gamma=1.0).whole
     assert (whole.invalid, whole.invalid_rate) == (1, 0.25)
     assert whole.prompt_tokens.counts_K.tolist() == [3]  # Of four, one was never tokenized.
     assert (whole.answer_tokens.mean, whole.answer_characters.mean) == (3.0, 5.0)
-    assert describe(tmp_path, gamma=1.0).pictures == 1
+    assert describe(tmp_path, gamma=1.0).images == 1
 
 
 def test_quantiles_are_values_that_occur() -> None:
@@ -175,8 +175,8 @@ def test_a_trajectory_that_is_out_of_order_is_refused(
 
     sound = store.to_table
 
-    def out_of_order(numbered: Sequence[tuple[int, Trajectory]], pictures: Any) -> Any:
-        return sound([(n + n // 2, trajectory) for n, trajectory in numbered], pictures)
+    def out_of_order(numbered: Sequence[tuple[int, Trajectory]], images: Any) -> Any:
+        return sound([(n + n // 2, trajectory) for n, trajectory in numbered], images)
 
     monkeypatch.setattr(store, "to_table", out_of_order)
     path = tmp_path / "a.parquet"

@@ -124,7 +124,7 @@ def test_a_bad_line_says_what_is_wrong(bad: bytes, complaint: str) -> None:
     assert complaint in str(error.value)
 
 
-def test_a_world_must_be_named() -> None:
+def test_an_environment_must_be_named() -> None:
     with pytest.raises(ProtocolError, match="environment_id is missing — name it, or type --env"):
         read_line(line(), ChatFormat(), default_seed=0)
 

@@ -62,11 +62,11 @@ def test_misses_are_found_where_there_are_any() -> None:
     assert misses((7, 10, 1, 2), (), 24, 0, np.random.default_rng(0)) == []
 
 
-def searched(world: FormulaGame) -> list[list[str]]:
+def searched(environment: FormulaGame) -> list[list[str]]:
     """The formulas of a searching expert's thoughts, step by step, each worked out rightly."""
     steps: list[list[str]] = []
     while True:
-        expert_action = world.expert()
+        expert_action = environment.expert()
         thoughts: str = json.loads(dict(expert_action.fields)["thoughts"])
         *tried, end = thoughts.split("; ")
         formulas: list[str] = []
@@ -78,7 +78,7 @@ def searched(world: FormulaGame) -> list[list[str]]:
             formulas.append(formula)
         steps.append(formulas)
         assert end.endswith(f", I append '{expert_action.action}'")
-        if world.step(expert_action.action).terminated:
+        if environment.step(expert_action.action).terminated:
             return steps
 
 
@@ -106,12 +106,12 @@ def test_the_searching_expert_plays_as_the_other_does() -> None:
 
 
 def test_the_same_state_has_the_same_thoughts() -> None:
-    world = points24(image_size=64, expert="search")
-    world.reset(3)
-    first = world.expert()
-    assert world.expert() == first
-    world.reset(3)
-    assert world.expert() == first
+    environment = points24(image_size=64, expert="search")
+    environment.reset(3)
+    first = environment.expert()
+    assert environment.expert() == first
+    environment.reset(3)
+    assert environment.expert() == first
 
 
 @pytest.mark.parametrize(

@@ -18,12 +18,13 @@ def stacked(
     rules: str = "paper",
     natural: bool = False,
 ) -> Blackjack:
-    """A world that deals these ranks: two to the dealer, two to the player, then as drawn."""
-    world = Blackjack(rules, image_size=64, natural=natural)  # type: ignore[arg-type]
+    """An environment that deals these ranks: two to the dealer, two to the player, then as
+    drawn."""
+    environment = Blackjack(rules, image_size=64, natural=natural)  # type: ignore[arg-type]
     cards = iter([Card(rank, index % 4) for index, rank in enumerate(ranks)])
-    monkeypatch.setattr(world, "_draw", lambda: next(cards))
-    world.reset(0)
-    return world
+    monkeypatch.setattr(environment, "_draw", lambda: next(cards))
+    environment.reset(0)
+    return environment
 
 
 @pytest.mark.parametrize(
@@ -45,13 +46,13 @@ def stacked(
 def test_ends(
     monkeypatch: pytest.MonkeyPatch, ranks: list[int], actions: list[str], reward: float
 ) -> None:
-    world = stacked(monkeypatch, ranks)
+    environment = stacked(monkeypatch, ranks)
     for action in actions[:-1]:
-        assert world.step(action) == (0.0, False, False)
-    assert world.step(actions[-1]) == (reward, True, False)
-    assert world.success() == (reward > 0)
+        assert environment.step(action) == (0.0, False, False)
+    assert environment.step(actions[-1]) == (reward, True, False)
+    assert environment.success() == (reward > 0)
     with pytest.raises(RuntimeError, match="over"):
-        world.step("hit")
+        environment.step("hit")
 
 
 @pytest.mark.parametrize(
@@ -70,12 +71,12 @@ def test_natural_option(
     actions: list[str],
     reward: float,
 ) -> None:
-    world = stacked(monkeypatch, ranks, rules=rules, natural=True)
-    assert [world.step(action) for action in actions][-1].reward == reward
+    environment = stacked(monkeypatch, ranks, rules=rules, natural=True)
+    assert [environment.step(action) for action in actions][-1].reward == reward
 
 
-def image_of(world: Blackjack) -> Image:
-    image = world.observation().image
+def image_of(environment: Blackjack) -> Image:
+    image = environment.observation().image
     assert image is not None
     return image
 
@@ -83,26 +84,26 @@ def image_of(world: Blackjack) -> Image:
 def test_the_longest_game_of_valid_actions_is_never_truncated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world = stacked(monkeypatch, [T, 7] + [A] * 21 + [A])
+    environment = stacked(monkeypatch, [T, 7] + [A] * 21 + [A])
     for _ in range(19):
-        assert world.step("hit") == (0.0, False, False)
-    assert world.step("hit") == (-1.0, True, False)
+        assert environment.step("hit") == (0.0, False, False)
+    assert environment.step("hit") == (-1.0, True, False)
 
 
 def test_nonsense_costs_and_ends_after_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = stacked(monkeypatch, [T, 7, T, 8])
-    key = world.observation().state_key
+    environment = stacked(monkeypatch, [T, 7, T, 8])
+    key = environment.observation().state_key
     for _ in range(LIMIT_STEPS - 1):
-        assert world.step("Hit!") == (-1.0, False, False)
-    assert world.step("Hit!") == (-1.0, False, True)
-    assert world.observation().state_key == key
+        assert environment.step("Hit!") == (-1.0, False, False)
+    assert environment.step("Hit!") == (-1.0, False, True)
+    assert environment.observation().state_key == key
 
 
 def test_a_win_after_nonsense_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = stacked(monkeypatch, [T, 7, T, 8])
-    world.step("double down")
-    assert world.step("stand") == (1.0, True, False)
-    assert not world.success()
+    environment = stacked(monkeypatch, [T, 7, T, 8])
+    environment.step("double down")
+    assert environment.step("stand") == (1.0, True, False)
+    assert not environment.success()
 
 
 def test_the_hidden_card_shows_nowhere_before_standing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,34 +127,34 @@ def test_the_hidden_card_shows_nowhere_before_standing(monkeypatch: pytest.Monke
 def test_the_expert_says_what_it_sees(
     monkeypatch: pytest.MonkeyPatch, ranks: list[int], action: str, thoughts: str
 ) -> None:
-    world = stacked(monkeypatch, ranks)
-    assert world.expert() == (action, (("thoughts", f'"{thoughts}"'),))
+    environment = stacked(monkeypatch, ranks)
+    assert environment.expert() == (action, (("thoughts", f'"{thoughts}"'),))
 
 
 def test_the_data_policy_stands_out_of_habit(monkeypatch: pytest.MonkeyPatch) -> None:
     """With 20 as with 13; what it says that it has is true."""
     for own in (3, K):
-        world = stacked(monkeypatch, [8, K, T, own])
-        player = world.data_policy(0.3, np.random.default_rng(0))
+        environment = stacked(monkeypatch, [8, K, T, own])
+        player = environment.data_policy(0.3, np.random.default_rng(0))
         answers = [player() for _ in range(1000)]
         stands = sum(answer.action == "stand" for answer in answers)
         assert 0.26 < stands / 1000 < 0.34
         for answer in answers[:9]:
-            said = world.expert().fields[0][1].replace("stand", "?").replace("hit", "?")
+            said = environment.expert().fields[0][1].replace("stand", "?").replace("hit", "?")
             assert answer.fields[0][1].replace(answer.action, "?") == said
     with pytest.raises(ConfigError, match="skill is"):
-        world.data_policy(1.1, np.random.default_rng(0))
+        environment.data_policy(1.1, np.random.default_rng(0))
 
 
 def test_reference_shows_no_ten_and_hides_the_fifth_card(monkeypatch: pytest.MonkeyPatch) -> None:
     paper, reference = (Blackjack(rules, image_size=64) for rules in ("paper", "reference"))
-    for world, has_tens in ((paper, True), (reference, False)):
-        dealt = " ".join(world.reset(seed).state_key for seed in range(300))
+    for environment, has_tens in ((paper, True), (reference, False)):
+        dealt = " ".join(environment.reset(seed).state_key for seed in range(300))
         assert ("10" in dealt.replace("|", "")) == has_tens
-    pictures: list[object] = []
+    images: list[object] = []
     for fifth in (2, 3):
-        world = stacked(monkeypatch, [T, 7, 2, 2, 2, 2, fifth], rules="reference")
+        environment = stacked(monkeypatch, [T, 7, 2, 2, 2, 2, fifth], rules="reference")
         for _ in range(3):
-            world.step("hit")
-        pictures.append(image_of(world).tobytes())
-    assert pictures[0] == pictures[1]
+            environment.step("hit")
+        images.append(image_of(environment).tobytes())
+    assert images[0] == images[1]

@@ -1,4 +1,4 @@
-"""`check_environment` passes a good world, and every kind of broken one fails it."""
+"""`check_environment` passes a good environment, and every kind of broken one fails it."""
 
 import itertools
 import random
@@ -14,13 +14,13 @@ from forethought.types import Metric, Observation
 
 
 class Countdown:
-    """A good little world: count down from the seed's number to zero."""
+    """A good little environment: count down from the seed's number to zero."""
 
     def __init__(self) -> None:
         self.left = 0
         self.steps = 0
         self.is_over = True
-        self.picture = np.zeros((4, 4, 3), dtype=np.uint8)
+        self.image = np.zeros((4, 4, 3), dtype=np.uint8)
 
     @property
     def actions(self) -> tuple[str, ...] | None:
@@ -134,8 +134,8 @@ class GrayImage(Countdown):
 
 class WritesOnOldImages(Countdown):
     def observation(self) -> Observation:
-        self.picture[:] = self.left
-        return changed(super().observation(), image=self.picture)
+        self.image[:] = self.left
+        return changed(super().observation(), image=self.image)
 
 
 class RejectsUnknownActions(Countdown):
@@ -258,7 +258,7 @@ BREACHES: dict[Callable[[], Countdown], str] = {
 }
 
 
-def test_a_good_world_passes() -> None:
+def test_a_good_environment_passes() -> None:
     check_environment(Countdown)
     check_environment(Countdown(), episodes=3, seed=100)
 
@@ -269,15 +269,17 @@ class OpenText(Countdown):
         return None
 
 
-def test_a_world_of_open_text_passes() -> None:
+def test_an_environment_of_open_text_passes() -> None:
     check_environment(OpenText)
 
 
-@pytest.mark.parametrize("world", BREACHES, ids=lambda world: world.__name__)
+@pytest.mark.parametrize("environment", BREACHES, ids=lambda environment: environment.__name__)
 @pytest.mark.parametrize("as_factory", [True, False])
-def test_a_broken_world_is_caught(world: Callable[[], Countdown], as_factory: bool) -> None:
+def test_a_broken_environment_is_caught(
+    environment: Callable[[], Countdown], as_factory: bool
+) -> None:
     state = random.getstate(), np.random.get_state()
-    with pytest.raises(EnvironmentCheckError, match=BREACHES[world]):
-        check_environment(world if as_factory else world())
+    with pytest.raises(EnvironmentCheckError, match=BREACHES[environment]):
+        check_environment(environment if as_factory else environment())
     random.setstate(state[0])
     np.random.set_state(state[1])

@@ -38,7 +38,7 @@ def play(game: FormulaGame, typed: str) -> list[tuple[float, bool, bool]]:
         pytest.param("5 7 =", [GO, GO, LOSE], "57=", id="side by side is no sum"),
         pytest.param("8 7", [ILLEGAL, GO], "7", id="a number on no card: nothing changes"),
         pytest.param("7 7 +", [GO, ILLEGAL, GO], "7+", id="a card twice: nothing changes"),
-        pytest.param("hit 7", [ILLEGAL, GO], "7", id="no action of this world"),
+        pytest.param("hit 7", [ILLEGAL, GO], "7", id="no action of this environment"),
         pytest.param("7 + 5 7 =", [GO, GO, GO, ILLEGAL, WIN], "7+5=", id="the fifth step may win"),
         pytest.param("+ + + + +", [GO, GO, GO, GO, CUT], "+++++", id="five steps, truncated"),
         pytest.param("+ + + + 9", [GO] * 4 + [CUT_ILLEGAL], "++++", id="illegal at the limit"),
@@ -59,7 +59,7 @@ def test_ez_points_by_the_paper(
         pytest.param("5 + + 7 =", [GO] * 4 + [WIN], "5++7=", id="signs pile up"),
         pytest.param("8 7 + 5 =", [ILLEGAL, GO, GO, GO, WIN], " 7+5=", id="a blank in front"),
         pytest.param("7 7 + 5 =", [GO, ILLEGAL, GO, GO, WIN], "7 +5=", id="a blank between"),
-        pytest.param("hit 7", [ILLEGAL, GO], "7", id="no action of this world: no blank"),
+        pytest.param("hit 7", [ILLEGAL, GO], "7", id="no action of this environment: no blank"),
         pytest.param("+ + + 7 + 5 =", [GO] * 6 + [CUT_ILLEGAL], "+++7+5", id="seventh step"),
         pytest.param("+ + 7 + 5 =", [GO] * 5 + [WIN], "++7+5=", id="the sixth step may win"),
         pytest.param("9 9 9 9 9 9 9", [ILLEGAL] * 6 + [CUT_ILLEGAL], " " * 6, id="all blank"),
@@ -174,28 +174,28 @@ def test_the_expert_gives_up_at_once_where_nothing_helps(
 @pytest.mark.parametrize("name", ["EZPoints", "Points24"])
 @pytest.mark.parametrize("rules", ["paper", "reference"])
 def test_the_expert_wins_whenever_it_says_so(name: str, rules: RuleSet) -> None:
-    world = make_environment(name, rules=rules, image_size=48)
+    environment = make_environment(name, rules=rules, image_size=48)
     for seed in range(40):
-        world.reset(seed)
-        claims = "since" in dict(world.expert().fields)["thoughts"]
-        while not (transition := world.step(world.expert().action)).terminated:
+        environment.reset(seed)
+        claims = "since" in dict(environment.expert().fields)["thoughts"]
+        while not (transition := environment.step(environment.expert().action)).terminated:
             assert transition == GO
-        assert (transition.reward > 0) == claims == world.success()
+        assert (transition.reward > 0) == claims == environment.success()
 
 
 def test_ez_points_deals() -> None:
     assert {points: partners(points) for points in (2, 3, 4, 5, 6, 7, 10)} == {
         2: (10, 6), 3: (9, 4), 4: (8, 3), 5: (7,), 6: (6, 2), 7: (5,), 10: (2,)
     }  # fmt: skip
-    world = ez_points(image_size=48)
-    pairs = [world.reset(seed).state_key.split(" |")[0] for seed in range(500)]
+    environment = ez_points(image_size=48)
+    pairs = [environment.reset(seed).state_key.split(" |")[0] for seed in range(500)]
     ranks = {card[:-1] for pair in pairs for card in pair.split()}
     assert ranks == {"2", "3", "4", "5", "6", "7", "8", "9", "10", "J", "Q", "K"}
 
 
 def test_points24_deals_every_rank_equally() -> None:
-    world = points24(image_size=48)
-    keys = " ".join(world.reset(seed).state_key.split(" |")[0] for seed in range(800))
+    environment = points24(image_size=48)
+    keys = " ".join(environment.reset(seed).state_key.split(" |")[0] for seed in range(800))
     counts = {
         rank: sum(card[:-1] == rank for card in keys.split()) for rank in ("A", "2", "10", "J", "K")
     }

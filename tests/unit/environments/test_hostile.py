@@ -174,7 +174,7 @@ class Deaf(HostileWorld):
             ctypes.CDLL(None).poll(None, 0, -1)
 
 def play():
-    with InProcessRunner({world}, 1, timeout_s=0.2) as runner:
+    with InProcessRunner({environment}, 1, timeout_s=0.2) as runner:
         runner.send(0, Reset(0))
         runner.receive()
         runner.send(0, Act("hang"))
@@ -186,7 +186,7 @@ DEAF = "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])"
 
 
 @pytest.mark.parametrize(
-    ("world", "how"),
+    ("environment", "how"),
     [
         ("HostileWorld", "threading.Thread(target=play).start()"),
         ("Deaf", f"import signal; {DEAF}; play()"),
@@ -194,10 +194,10 @@ DEAF = "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])"
     ids=["outside the main thread", "deaf to signals"],
 )
 def test_what_cannot_be_interrupted_is_told_and_ends_the_run(
-    world: str, how: str, tmp_path: Path
+    environment: str, how: str, tmp_path: Path
 ) -> None:
     script = tmp_path / "script.py"
-    script.write_text(UNINTERRUPTIBLE.format(world=world, how=how))
+    script.write_text(UNINTERRUPTIBLE.format(environment=environment, how=how))
     paths = os.pathsep.join([str(Path(__file__).parents[3]), *sys.path])
     done = subprocess.run(
         [sys.executable, str(script)],

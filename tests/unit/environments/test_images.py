@@ -1,4 +1,4 @@
-"""Pictures tell states apart, at every size, and are shared where nothing changed."""
+"""Images tell states apart, at every size, and are shared where nothing changed."""
 
 from itertools import combinations
 
@@ -24,8 +24,8 @@ SIZES = [48, 64, 96, 150, 300]
 HAND = (Card(5, 0), Card(10, 1), Card(13, 2), Card(1, 3))
 
 
-def all_different(pictures: list[Image]) -> bool:
-    return len({picture.tobytes() for picture in pictures}) == len(pictures)
+def all_different(images: list[Image]) -> bool:
+    return len({image.tobytes() for image in images}) == len(images)
 
 
 def count_different_pixels(a: Image, b: Image) -> int:
@@ -33,10 +33,10 @@ def count_different_pixels(a: Image, b: Image) -> int:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_every_state_of_the_number_line_has_its_picture(size: int) -> None:
-    pictures = [number_line_image(size, t, c, 5) for t in range(6) for c in range(6)]
-    assert all_different(pictures)
-    assert all(picture.shape == (size, size, 3) for picture in pictures)
+def test_every_state_of_the_number_line_has_its_image(size: int) -> None:
+    images = [number_line_image(size, t, c, 5) for t in range(6) for c in range(6)]
+    assert all_different(images)
+    assert all(image.shape == (size, size, 3) for image in images)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -46,13 +46,13 @@ def test_two_digits_fit(size: int) -> None:
 
 def test_images_are_shared_and_cannot_be_written() -> None:
     for name in ("NumberLine", "EZPoints", "Points24", "Blackjack"):
-        world = make_environment(name, image_size=64)
-        first, again = world.reset(3).image, world.observation().image
+        environment = make_environment(name, image_size=64)
+        first, again = environment.reset(3).image, environment.observation().image
         assert first is again
         assert first is not None
         with pytest.raises(ValueError, match="read-only"):
             first[0, 0] = 0
-        copy = GymnasiumView(world, render_mode="rgb_array").render()
+        copy = GymnasiumView(environment, render_mode="rgb_array").render()
         assert copy is not first
         copy[0, 0] = 0
 
@@ -85,8 +85,8 @@ def test_suits_differ_where_there_is_room(size: int) -> None:
 @pytest.mark.parametrize("size", SIZES)
 def test_a_growing_formula_always_shows(size: int) -> None:
     tokens = (*"(8-1)*5+(-(", "13", *"/((()+*=")
-    pictures = [formula_image(size, HAND, tokens[:n], 3) for n in range(len(tokens) + 1)]
-    assert all_different(pictures)
+    images = [formula_image(size, HAND, tokens[:n], 3) for n in range(len(tokens) + 1)]
+    assert all_different(images)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -100,13 +100,13 @@ def test_the_formula_never_covers_the_cards(size: int) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("cards", [2, 3, 5, 8, 12, 21])
-def test_every_further_card_changes_the_picture(size: int, cards: int) -> None:
+def test_every_further_card_changes_the_image(size: int, cards: int) -> None:
     dealer = (Card(10, 0), Card(6, 1))
     hand = tuple(Card(1, index % 4) for index in range(cards))
-    picture = blackjack_image(size, dealer, hand, True)
-    assert picture.shape == (size, size, 3)
+    image = blackjack_image(size, dealer, hand, True)
+    assert image.shape == (size, size, 3)
     more = blackjack_image(size, dealer, (*hand, Card(9, 0)), True)
-    assert count_different_pixels(picture, more) > size // 4
+    assert count_different_pixels(image, more) > size // 4
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -40,53 +40,53 @@ def test_reference_may_start_solved(start: int, action: str, then: Position, rew
     assert moved(Position(start, start, target_moves=True), action, 5) == (then, reward)
 
 
-def episode_with(world: NumberLine, current: int, target: int) -> int:
+def episode_with(environment: NumberLine, current: int, target: int) -> int:
     """A seed that deals these numbers."""
     for seed in range(1000):
-        if world.reset(seed).state_key.startswith(f"{current}->{target} "):
+        if environment.reset(seed).state_key.startswith(f"{current}->{target} "):
             return seed
     raise AssertionError("never dealt")
 
 
 def test_an_episode_is_truncated_after_twice_the_largest_number() -> None:
-    world = NumberLine(image_size=48, max_position=5)
-    episode_with(world, 0, 5)
-    transitions = [world.step("-") for _ in range(10)]
+    environment = NumberLine(image_size=48, max_position=5)
+    episode_with(environment, 0, 5)
+    transitions = [environment.step("-") for _ in range(10)]
     assert transitions[:9] == [(-1.0, False, False)] * 9
     assert transitions[9] == (-1.0, False, True)
-    assert not world.success()
-    assert world.metrics() == (("reached", 0.0),)
+    assert not environment.success()
+    assert environment.metrics() == (("reached", 0.0),)
     with pytest.raises(RuntimeError, match="over"):
-        world.step("-")
+        environment.step("-")
 
 
 def test_one_wrong_step_reaches_but_does_not_succeed() -> None:
-    world = NumberLine(image_size=48)
-    episode_with(world, 1, 2)
-    assert [world.step(a) for a in "-++"] == [
+    environment = NumberLine(image_size=48)
+    episode_with(environment, 1, 2)
+    assert [environment.step(a) for a in "-++"] == [
         (-1, False, False),
         (0, False, False),
         (1, True, False),
     ]
-    assert world.metrics() == (("reached", 1.0),)
-    assert not world.success()  # -1 + 0 + 1 is not above 0
+    assert environment.metrics() == (("reached", 1.0),)
+    assert not environment.success()  # -1 + 0 + 1 is not above 0
 
 
 def test_an_unknown_action_costs_a_step() -> None:
-    world = NumberLine(image_size=48, max_position=1)
-    before = world.reset(0).state_key
-    assert world.step("plus") == (-1.0, False, False)
-    assert world.observation().state_key == before
-    assert world.step("") == (-1.0, False, True)
+    environment = NumberLine(image_size=48, max_position=1)
+    before = environment.reset(0).state_key
+    assert environment.step("plus") == (-1.0, False, False)
+    assert environment.observation().state_key == before
+    assert environment.step("") == (-1.0, False, True)
 
 
 def test_paper_never_deals_a_solved_line_and_reference_does() -> None:
     paper, reference = NumberLine(image_size=48), NumberLine("reference", image_size=48)
     solved = {"paper": 0, "reference": 0}
     for seed in range(600):
-        for world in (paper, reference):
-            current, _, target = world.reset(seed).state_key.split()[0].partition("->")
-            solved[world.rules] += current == target
+        for environment in (paper, reference):
+            current, _, target = environment.reset(seed).state_key.split()[0].partition("->")
+            solved[environment.rules] += current == target
     assert solved["paper"] == 0
     assert 60 < solved["reference"] < 140  # 100 expected
 
@@ -124,28 +124,28 @@ def test_the_later_reference_deals_what_the_former_draws() -> None:
 
 
 def test_reference_shows_the_old_target_for_one_step() -> None:
-    world = NumberLine("reference", image_size=48)
-    episode_with(world, 2, 2)
-    world.step("-")
-    assert world.observation().state_key == "1->3 shows 2 moves 0"
-    world.step("+")
-    assert world.observation().state_key == "2->3 shows 3 moves 0"
+    environment = NumberLine("reference", image_size=48)
+    episode_with(environment, 2, 2)
+    environment.step("-")
+    assert environment.observation().state_key == "1->3 shows 2 moves 0"
+    environment.step("+")
+    assert environment.observation().state_key == "2->3 shows 3 moves 0"
 
 
 @pytest.mark.parametrize("max_position", [1, 2, 5, 99])
 def test_the_expert_is_never_wrong_by_the_paper(max_position: int) -> None:
-    world = NumberLine(image_size=64, max_position=max_position)
+    environment = NumberLine(image_size=64, max_position=max_position)
     for seed in range(30):
-        world.reset(seed)
-        while not (transition := world.step(world.expert().action)).terminated:
+        environment.reset(seed)
+        while not (transition := environment.step(environment.expert().action)).terminated:
             assert transition == (0.0, False, False)
-        assert world.success()
+        assert environment.success()
 
 
 def test_the_expert_says_what_it_sees() -> None:
-    world = NumberLine(image_size=48)
-    episode_with(world, 0, 3)
-    assert world.expert() == (
+    environment = NumberLine(image_size=48)
+    episode_with(environment, 0, 3)
+    assert environment.expert() == (
         "+",
         (
             ("current number", '"0"'),

@@ -1,4 +1,4 @@
-"""Worlds are found by any sensible name, and refused in one helpful line."""
+"""Environments are found by any sensible name, and refused in one helpful line."""
 
 import inspect
 import subprocess
@@ -33,7 +33,7 @@ def test_names_may_be_short_or_full_in_any_case(name: str) -> None:
     assert isinstance(make_environment(name, image_size=64), NumberLine)
 
 
-def test_all_shipped_worlds_are_listed_in_order() -> None:
+def test_all_shipped_environments_are_listed_in_order() -> None:
     names = [spec.name for spec in list_environments()]
     assert [name for name in names if name in SHIPPED] == SHIPPED
     assert all(is_installed(find_environment(name)) for name in SHIPPED)
@@ -49,16 +49,18 @@ def test_an_unknown_name_gets_the_nearest_and_the_list() -> None:
         make_environment("qqqq")
 
 
-def test_your_own_world_needs_no_registration(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_your_own_environment_needs_no_registration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parent)
-    world = make_environment("troublesome_environment:TroublesomeWorld", mood="cheerful")
-    assert world.reset(7).state_key == "7"
+    environment = make_environment("troublesome_environment:TroublesomeWorld", mood="cheerful")
+    assert environment.reset(7).state_key == "7"
     with pytest.raises(ConfigError, match=r"has no option moon='full' — it has: mood"):
         make_environment("troublesome_environment:TroublesomeWorld", moon="full")
-    with pytest.raises(UnknownNameError, match="module troublesome_environment has no 'World'"):
-        make_environment("troublesome_environment:World")
+    with pytest.raises(
+        UnknownNameError, match="module troublesome_environment has no 'Environment'"
+    ):
+        make_environment("troublesome_environment:Environment")
     with pytest.raises(UnknownNameError, match="module no_such_package does not exist"):
-        make_environment("no_such_package.worlds:World")
+        make_environment("no_such_package.environments:Environment")
 
 
 class Halfway:
@@ -85,13 +87,13 @@ def test_a_class_that_lacks_members_is_told_which() -> None:
 
 @pytest.fixture
 def scratch_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets a test register worlds that nobody else sees."""
+    """Lets a test register environments that nobody else sees."""
     monkeypatch.setattr(registry, "_specs", dict(vars(registry)["_specs"]))
     monkeypatch.setattr(registration, "registry", dict(gymnasium.registry))
     monkeypatch.setattr(gymnasium, "registry", registration.registry)
 
 
-def spec_of_a_stranger(entry_point: str = "nowhere:World") -> EnvironmentSpec:
+def spec_of_a_stranger(entry_point: str = "nowhere:Environment") -> EnvironmentSpec:
     return EnvironmentSpec(
         id="forethought/Stranger-v0",
         entry_point=entry_point,
@@ -115,16 +117,16 @@ def test_a_missing_extra_is_one_line_with_the_command() -> None:
     assert str(error.value) == (
         'Stranger needs no_such_module, not installed — run: pip install "forethought[strange]"'
     )
-    with pytest.raises(ConfigError, match="registered already, for nowhere:World"):
-        register_environment(spec_of_a_stranger("elsewhere:World"))
+    with pytest.raises(ConfigError, match="registered already, for nowhere:Environment"):
+        register_environment(spec_of_a_stranger("elsewhere:Environment"))
 
 
 @pytest.mark.parametrize("name", [spec.id for spec in list_environments()])
 def test_documented_options_are_the_constructor_s(name: str) -> None:
     spec = find_environment(name)
     module, _, attribute = spec.entry_point.partition(":")
-    world = getattr(sys.modules.get(module) or __import__(module, fromlist=["_"]), attribute)
-    parameters = inspect.signature(world).parameters.values()
+    environment = getattr(sys.modules.get(module) or __import__(module, fromlist=["_"]), attribute)
+    parameters = inspect.signature(environment).parameters.values()
     assert [(p.name, p.default) for p in parameters] == [
         (option.name, option.default) for option in spec.options
     ]
@@ -156,7 +158,7 @@ def test_a_wrong_option_is_refused(name: str, options: dict[str, object], messag
     assert message in str(error.value)
 
 
-def test_listing_imports_neither_worlds_nor_torch() -> None:
+def test_listing_imports_neither_environments_nor_torch() -> None:
     script = (
         "import sys, forethought.environments as e; e.list_environments(); "
         "print([m for m in sys.modules if m == 'torch' or '.cards.' in m])"

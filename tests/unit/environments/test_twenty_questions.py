@@ -25,17 +25,17 @@ ATTRIBUTES = len(load_attributes())
 
 
 def begun(hidden: str = "cat") -> TwentyQuestions:
-    """A world in which this object is hidden."""
-    world = make_environment("TwentyQuestions")
-    assert isinstance(world, TwentyQuestions)
-    world.reset(0)
-    world._hidden = NAMES.index(hidden)  # pyright: ignore[reportPrivateUsage]
-    return world
+    """An environment in which this object is hidden."""
+    environment = make_environment("TwentyQuestions")
+    assert isinstance(environment, TwentyQuestions)
+    environment.reset(0)
+    environment._hidden = NAMES.index(hidden)  # pyright: ignore[reportPrivateUsage]
+    return environment
 
 
-def ask(world: TwentyQuestions, question: str) -> str:
-    world.step(question)
-    text = world.observation().text
+def ask(environment: TwentyQuestions, question: str) -> str:
+    environment.step(question)
+    text = environment.observation().text
     assert text is not None
     return text.split("\n")[-1]
 
@@ -111,35 +111,35 @@ def test_the_rest_is_not_understood(text: str) -> None:
 
 
 def test_the_oracle_answers_from_the_table() -> None:
-    world = begun("airplane")
-    assert ask(world, "Can it fly?") == "Yes."
-    assert ask(world, "Is it alive?") == "No."
-    assert ask(world, "Is it a ship?") == "No."
-    assert ask(world, "Is it a plane?") == "Yes."
-    assert world.success()
+    environment = begun("airplane")
+    assert ask(environment, "Can it fly?") == "Yes."
+    assert ask(environment, "Is it alive?") == "No."
+    assert ask(environment, "Is it a ship?") == "No."
+    assert ask(environment, "Is it a plane?") == "Yes."
+    assert environment.success()
 
 
 def test_the_right_guess_pays_nothing_and_ends() -> None:
-    world = begun("corn")
-    assert world.step("Is it a vegetable?") == (-1.0, False, False)
-    assert world.step("Is it a cat?") == (-1.0, False, False)
-    assert world.step("Could it be corn?") == (0.0, True, False)
-    assert world.success()
+    environment = begun("corn")
+    assert environment.step("Is it a vegetable?") == (-1.0, False, False)
+    assert environment.step("Is it a cat?") == (-1.0, False, False)
+    assert environment.step("Could it be corn?") == (0.0, True, False)
+    assert environment.success()
 
 
 def test_the_twentieth_question_terminates() -> None:
-    world = begun("cat")
-    outcomes = [world.step("Is it alive?") for _ in range(20)]
+    environment = begun("cat")
+    outcomes = [environment.step("Is it alive?") for _ in range(20)]
     assert outcomes == [(-1.0, False, False)] * 19 + [(-1.0, True, False)]
-    assert not world.success()
+    assert not environment.success()
 
 
 def test_the_twentieth_question_may_win() -> None:
-    world = begun("cat")
+    environment = begun("cat")
     for _ in range(19):
-        world.step("What?")
-    assert world.metrics()[0] == ("not_understood", 19.0)
-    assert world.step("Is it a cat?") == (0.0, True, False)
+        environment.step("What?")
+    assert environment.metrics()[0] == ("not_understood", 19.0)
+    assert environment.step("Is it a cat?") == (0.0, True, False)
 
 
 def test_questions_that_are_not_understood_cost_as_much() -> None:
@@ -148,9 +148,9 @@ def test_questions_that_are_not_understood_cost_as_much() -> None:
 
 def test_a_true_attribute_is_no_guess() -> None:
     """Barking is true of the dog alone, and still has to be followed by the guess."""
-    world = begun("dog")
-    assert world.step("Does it bark?") == (-1.0, False, False)
-    assert world.expert().action == "Is it a dog?"
+    environment = begun("dog")
+    assert environment.step("Does it bark?") == (-1.0, False, False)
+    assert environment.expert().action == "Is it a dog?"
 
 
 # --- how it is played ----------------------------------------------------------------------
@@ -186,11 +186,11 @@ def test_three_are_guessed() -> None:
 
 @pytest.mark.parametrize("skill", [0.0, 1.0])
 def test_the_data_policy_is_informed_by_its_skill(skill: float) -> None:
-    world = begun()
+    environment = begun()
     informed = 0
     for seed in range(300):
-        world.reset(seed)
-        player = world.data_policy(skill, np.random.default_rng(seed))
+        environment.reset(seed)
+        player = environment.data_policy(skill, np.random.default_rng(seed))
         number = understand(player().action)
         assert number is not None
         informed += number in good_questions(all_candidates(), 5)
@@ -205,43 +205,43 @@ def test_the_data_policy_uses_all_wordings() -> None:
 
 
 def test_questions_may_be_said_in_words() -> None:
-    world = make_environment("TwentyQuestions", wordings="words")
-    assert isinstance(world, TwentyQuestions)
-    assert world.reset(0).goal.endswith("Guess: cat?")
-    player = world.data_policy(1.0, np.random.default_rng(0))
+    environment = make_environment("TwentyQuestions", wordings="words")
+    assert isinstance(environment, TwentyQuestions)
+    assert environment.reset(0).goal.endswith("Guess: cat?")
+    player = environment.data_policy(1.0, np.random.default_rng(0))
     said = {player().action for _ in range(300)}
     assert said == {bare_words()[number] for number in good_questions(all_candidates(), 5)}
-    assert said < set(world.legal_actions())
-    assert world.expert().action in said
+    assert said < set(environment.legal_actions())
+    assert environment.expert().action in said
     with pytest.raises(ConfigError, match="expected sentences or words"):
         make_environment("TwentyQuestions", wordings="signs")
 
 
 def test_a_question_is_legal_once() -> None:
     """However it was asked; in the next game it is open again."""
-    world = make_environment("TwentyQuestions", wordings="words")
-    world.reset(0)
-    everything = world.legal_actions()
+    environment = make_environment("TwentyQuestions", wordings="words")
+    environment.reset(0)
+    everything = environment.legal_actions()
     assert everything == bare_words()
     for asked in ("Is it made of metal?", "metal?", "What is it?"):
-        world.step(asked)
-        assert world.legal_actions() == tuple(w for w in everything if w != "metal?")
-    assert world.metrics() == (("not_understood", 1.0), ("repeated", 1.0))
-    world.reset(1)
-    assert world.legal_actions() == everything
+        environment.step(asked)
+        assert environment.legal_actions() == tuple(w for w in everything if w != "metal?")
+    assert environment.metrics() == (("not_understood", 1.0), ("repeated", 1.0))
+    environment.reset(1)
+    assert environment.legal_actions() == everything
 
 
 def test_replies_may_be_facts() -> None:
     """Whose words, but for case, are a question of the list."""
-    world = make_environment("TwentyQuestions", wordings="words", replies="facts")
-    assert isinstance(world, TwentyQuestions)
-    assert "Yes, METAL, or No, metal." in world.reset(0).goal
-    world._hidden = NAMES.index("cat")  # pyright: ignore[reportPrivateUsage]
-    assert ask(world, "alive?") == "ALIVE"
-    assert ask(world, "Is it bigger than a house?") == "bigger than a house"
-    assert ask(world, "sharpie?") == "sharpie"
-    assert ask(world, "blorp?") == "I don't understand."
-    assert ask(world, "cat?") == "CAT"
+    environment = make_environment("TwentyQuestions", wordings="words", replies="facts")
+    assert isinstance(environment, TwentyQuestions)
+    assert "Yes, METAL, or No, metal." in environment.reset(0).goal
+    environment._hidden = NAMES.index("cat")  # pyright: ignore[reportPrivateUsage]
+    assert ask(environment, "alive?") == "ALIVE"
+    assert ask(environment, "Is it bigger than a house?") == "bigger than a house"
+    assert ask(environment, "sharpie?") == "sharpie"
+    assert ask(environment, "blorp?") == "I don't understand."
+    assert ask(environment, "cat?") == "CAT"
     with pytest.raises(ConfigError, match="expected answers or facts"):
         make_environment("TwentyQuestions", replies="signs")
 

@@ -61,52 +61,52 @@ def test_the_lists(name: WordList, count: int) -> None:
 
 
 def begun(**options: str) -> tuple[Wordle, str]:
-    """A world, and the word that is hidden in it."""
-    world = make_environment("Wordle", **options)
-    assert isinstance(world, Wordle)
-    world.reset(0)
-    return world, load_words(world.words)[world._hidden]  # pyright: ignore[reportPrivateUsage]
+    """An environment, and the word that is hidden in it."""
+    environment = make_environment("Wordle", **options)
+    assert isinstance(environment, Wordle)
+    environment.reset(0)
+    return environment, load_words(environment.words)[environment._hidden]  # pyright: ignore[reportPrivateUsage]
 
 
 def test_the_hidden_word_pays_nothing_and_ends() -> None:
-    world, hidden = begun()
-    assert world.step("about") == (-1.0, False, False)
-    assert world.step(hidden) == (0.0, True, False)
-    assert world.success()
+    environment, hidden = begun()
+    assert environment.step("about") == (-1.0, False, False)
+    assert environment.step(hidden) == (0.0, True, False)
+    assert environment.success()
 
 
 def test_the_sixth_wrong_guess_terminates() -> None:
-    world, hidden = begun()
+    environment, hidden = begun()
     wrong = [word for word in load_words("small") if word != hidden][:6]
-    outcomes = [world.step(word) for word in wrong]
+    outcomes = [environment.step(word) for word in wrong]
     assert outcomes == [(-1.0, False, False)] * 5 + [(-1.0, True, False)]
-    assert not world.success()
+    assert not environment.success()
 
 
 def test_the_sixth_guess_may_win() -> None:
-    world, hidden = begun()
+    environment, hidden = begun()
     for _ in range(5):
-        world.step("xyzzy")
-    assert world.step(hidden) == (0.0, True, False)
-    assert world.success()
+        environment.step("xyzzy")
+    assert environment.step(hidden) == (0.0, True, False)
+    assert environment.success()
 
 
 def test_a_word_outside_the_list_is_a_guess() -> None:
-    world, _ = begun()
-    assert world.step("zzzzz") == (-1.0, False, False)
-    assert world.observation().text == "> zzzzz\nnot in the list"
-    assert world.metrics()[0] == ("not_listed", 1.0)
-    assert world.expert().action == "t r a d e"  # nothing was learned
+    environment, _ = begun()
+    assert environment.step("zzzzz") == (-1.0, False, False)
+    assert environment.observation().text == "> zzzzz\nnot in the list"
+    assert environment.metrics()[0] == ("not_listed", 1.0)
+    assert environment.expert().action == "t r a d e"  # nothing was learned
 
 
 @pytest.mark.parametrize("spelling", ["trade", "t r a d e", " TRADE\n", "T r a de"])
 def test_a_word_however_spelled(spelling: str) -> None:
-    world, hidden = begun()
-    world.step(spelling)
-    text = world.observation().text
+    environment, hidden = begun()
+    environment.step(spelling)
+    text = environment.observation().text
     assert text is not None
     assert text.split("\n")[1] == signs("trade", hidden)
-    assert world.metrics()[0] == ("not_listed", 0.0)
+    assert environment.metrics()[0] == ("not_listed", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -127,48 +127,48 @@ def test_what_is_known(guesses: tuple[str, ...], hidden: str, told: str) -> None
 
 
 def test_the_replies_may_say_what_is_known() -> None:
-    world, hidden = begun(replies="known")
+    environment, hidden = begun(replies="known")
     guesses = [guess for guess in ("about", "trade") if guess != hidden]
     for guess in guesses:
-        world.step(guess)
+        environment.step(guess)
     marks = [(guess, code(mark(guess, hidden, "official"))) for guess in guesses]
-    lines = (world.observation().text or "").split("\n")
+    lines = (environment.observation().text or "").split("\n")
     assert lines[1::2] == [
         f"{shown(marks[n][1])}, {known(marks[: n + 1])}" for n in range(len(guesses))
     ]
-    world.reset(1)
-    world.step("xyzzy")
-    assert world.observation().text == "> xyzzy\nnot in the list"
+    environment.reset(1)
+    environment.step("xyzzy")
+    assert environment.observation().text == "> xyzzy\nnot in the list"
 
 
 @pytest.mark.parametrize(("spelling", "said"), [("letters", "t r a d e"), ("words", "trade")])
 def test_how_guesses_are_said(spelling: str, said: str) -> None:
-    world, _ = begun(spelling=spelling)
-    assert world.expert().action == said
-    assert said in world.legal_actions()
-    player = world.data_policy(0.0, np.random.default_rng(0))
-    assert {player().action for _ in range(100)} <= set(world.legal_actions())
+    environment, _ = begun(spelling=spelling)
+    assert environment.expert().action == said
+    assert said in environment.legal_actions()
+    player = environment.data_policy(0.0, np.random.default_rng(0))
+    assert {player().action for _ in range(100)} <= set(environment.legal_actions())
 
 
 @pytest.mark.parametrize(("spelling", "said"), [("letters", "t r a d e"), ("words", "trade")])
 def test_a_word_is_legal_once(spelling: str, said: str) -> None:
     """However it was spelled; in the next game it is open again."""
-    world, hidden = begun(spelling=spelling)
+    environment, hidden = begun(spelling=spelling)
     assert hidden != "trade"
-    everything = world.legal_actions()
+    everything = environment.legal_actions()
     for guess in ("trade", "t r a d e", "xyzzy"):
-        world.step(guess)
-        assert world.legal_actions() == tuple(word for word in everything if word != said)
-    assert world.metrics() == (("not_listed", 1.0), ("repeated", 1.0))
-    world.reset(1)
-    assert world.legal_actions() == everything
+        environment.step(guess)
+        assert environment.legal_actions() == tuple(word for word in everything if word != said)
+    assert environment.metrics() == (("not_listed", 1.0), ("repeated", 1.0))
+    environment.reset(1)
+    assert environment.legal_actions() == everything
 
 
 def test_candidates_are_the_words_that_agree_with_all_marks() -> None:
-    world, hidden = begun()
+    environment, hidden = begun()
     guesses = [guess for guess in ("about", "trade", "steel") if guess != hidden]
     for guess in guesses:
-        world.step(guess)
+        environment.step(guess)
     left = [
         word
         for word in load_words("small")
@@ -176,7 +176,7 @@ def test_candidates_are_the_words_that_agree_with_all_marks() -> None:
             mark(guess, word, "official") == mark(guess, hidden, "official") for guess in guesses
         )
     ]
-    candidates = world._candidates  # pyright: ignore[reportPrivateUsage]
+    candidates = environment._candidates  # pyright: ignore[reportPrivateUsage]
     assert [load_words("small")[number] for number in candidates] == left
     assert hidden in left
 
@@ -206,14 +206,14 @@ def test_the_expert_guesses_what_is_left() -> None:
 
 @pytest.mark.parametrize("skill", [0.0, 1.0])
 def test_the_data_policy_keeps_to_the_marks_by_its_skill(skill: float) -> None:
-    world, _ = begun()
+    environment, _ = begun()
     agreed = total = 0
     for seed in range(200):
-        world.reset(seed)
-        player = world.data_policy(skill, np.random.default_rng(seed))
-        world.step(player().action)
-        candidates = world._candidates.tolist()  # pyright: ignore[reportPrivateUsage]
-        if not world.success():
+        environment.reset(seed)
+        player = environment.data_policy(skill, np.random.default_rng(seed))
+        environment.step(player().action)
+        candidates = environment._candidates.tolist()  # pyright: ignore[reportPrivateUsage]
+        if not environment.success():
             guess = player().action.replace(" ", "")
             agreed += load_words("small").index(guess) in candidates
             total += 1
@@ -223,8 +223,8 @@ def test_the_data_policy_keeps_to_the_marks_by_its_skill(skill: float) -> None:
 def test_the_data_policys_draws_are_the_seeds() -> None:
     games = []
     for seed in (1, 1, 2):
-        world, _ = begun()
-        player = world.data_policy(0.3, np.random.default_rng(seed))
+        environment, _ = begun()
+        player = environment.data_policy(0.3, np.random.default_rng(seed))
         games.append([player().action for _ in range(5)])
     assert games[0] == games[1] != games[2]
 
@@ -236,17 +236,17 @@ def test_a_skill_outside_the_scale_is_refused(skill: float) -> None:
 
 
 def test_the_reference_draws_the_word_anew_among_those_that_agree() -> None:
-    world, _ = begun(rules="reference")
+    environment, _ = begun(rules="reference")
     words = load_words("small")
     changed = 0
     for seed in range(30):
-        world.reset(seed)
-        first = world._hidden  # pyright: ignore[reportPrivateUsage]
-        world.step("about")
-        world.step("steel")
-        changed += first != world._hidden  # pyright: ignore[reportPrivateUsage]
-        hidden = words[world._hidden]  # pyright: ignore[reportPrivateUsage]
-        lines = (world.observation().text or "").split("\n")
+        environment.reset(seed)
+        first = environment._hidden  # pyright: ignore[reportPrivateUsage]
+        environment.step("about")
+        environment.step("steel")
+        changed += first != environment._hidden  # pyright: ignore[reportPrivateUsage]
+        hidden = words[environment._hidden]  # pyright: ignore[reportPrivateUsage]
+        lines = (environment.observation().text or "").split("\n")
         told = [signs("about", hidden, "reference"), signs("steel", hidden, "reference")]
         assert lines[1::2] == told
     assert changed > 20

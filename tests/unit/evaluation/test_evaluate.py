@@ -50,30 +50,30 @@ def five_bandits() -> Task:
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_no_more_episodes_than_there_are_different_ones(temperature: float) -> None:
     """By sampling, too: the expert would play the same again, and the game's luck counts twice."""
-    world = five_bandits()
+    environment = five_bandits()
     settings = EvaluationSettings(5, sampling=SamplingConfig(temperature=temperature))
-    assert len(play_policy(Constant(), world, settings)) == 5
+    assert len(play_policy(Constant(), environment, settings)) == 5
     with pytest.raises(ConfigError) as refused:
-        play_policy(Constant(), world, replace(settings, episodes=6))
+        play_policy(Constant(), environment, replace(settings, episodes=6))
     assert str(refused.value) == (
-        f"episodes is 6 — expected 5 at most: {world.id} has no more different held-out ones"
+        f"episodes is 6 — expected 5 at most: {environment.id} has no more different held-out ones"
     )
 
 
-def test_episodes_that_are_not_held_out_are_drawn_and_so_are_those_of_other_worlds() -> None:
+def test_episodes_that_are_not_held_out_are_drawn_and_so_are_those_of_other_environments() -> None:
     settings = EvaluationSettings(6)
-    world = five_bandits()
-    assert len(play_policy(Constant(), world, settings, split=Split.TRAINING)) == 6
-    assert len(play_policy(Constant(), replace(world, held_out_episodes=None), settings)) == 6
+    environment = five_bandits()
+    assert len(play_policy(Constant(), environment, settings, split=Split.TRAINING)) == 6
+    assert len(play_policy(Constant(), replace(environment, held_out_episodes=None), settings)) == 6
 
 
 def test_it_is_refused_before_anything_is_played() -> None:
     def played() -> NoReturn:
         raise AssertionError
 
-    world = replace(five_bandits(), factory=played)
+    environment = replace(five_bandits(), factory=played)
     with pytest.raises(ConfigError, match="episodes is 6"):
-        play_policy(Constant(), world, EvaluationSettings(6))
+        play_policy(Constant(), environment, EvaluationSettings(6))
 
 
 @pytest.mark.parametrize("seed", [-1, 2**31])

@@ -38,10 +38,8 @@ def number_line(options: tuple[str, ...] = OPTIONS) -> Task:
 @cache
 def played() -> tuple[Trajectory, ...]:
     """The expert's episodes, with prompts as if a model had read them."""
-    world = number_line()
-    episodes = play(
-        "NumberLine", world.factory, world.prompter, expert_answer("thoughts"), range(9)
-    )
+    task = number_line()
+    episodes = play("NumberLine", task.factory, task.prompter, expert_answer("thoughts"), range(9))
     return tuple(map(_read, episodes))
 
 
@@ -117,12 +115,12 @@ def test_whose_thoughts_have_no_effect() -> None:
 
 def test_the_state_is_brought_back_for_the_expert() -> None:
     """Steps of a player who errs: the expert's thoughts are those of the states it came to."""
-    world = number_line()
+    task = number_line()
     wrong = '{"current number": "0", "target number": "9", "thoughts": "I choose +", "action": "+"}'
-    episodes = play("NumberLine", world.factory, world.prompter, lambda *_: wrong, range(4))
+    episodes = play("NumberLine", task.factory, task.prompter, lambda *_: wrong, range(4))
     found = measure_faithfulness(
         [_read(episode) for episode in episodes],
-        world,
+        task,
         obedient,
         FaithfulnessSettings(),
         checkpoint=None,

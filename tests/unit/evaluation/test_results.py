@@ -43,7 +43,7 @@ def step(reward: float, *, is_valid: bool = True, tokens: int = 2, last: bool = 
 
 
 def episode(*steps: Step, success: bool = False, metrics: tuple[Metric, ...] = ()) -> Trajectory:
-    return Trajectory("world", 5, "task", 0, steps, None, success, metrics)
+    return Trajectory("environment", 5, "task", 0, steps, None, success, metrics)
 
 
 WON = episode(

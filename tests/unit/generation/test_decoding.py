@@ -119,7 +119,7 @@ def test_zero_new_tokens_gives_the_value_alone(tiny: Tiny, make_prompts: MakePro
 
 
 def test_an_image_placeholder_is_never_sampled(tiny: Tiny, make_prompts: MakePrompts) -> None:
-    """It would be counted as a picture when the completion is scored."""
+    """It would be counted as an image when the completion is scored."""
     prompts = make_prompts(20)
     results = answer(tiny, prompts, slots=20, temperature=100.0, limits=[100] * 20)
     spoken = {token for result in results.values() for token in result.completion.token_ids}

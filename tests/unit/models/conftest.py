@@ -1,4 +1,4 @@
-"""A tiny model with sharpened random weights: its choices depend on words and picture."""
+"""A tiny model with sharpened random weights: its choices depend on words and image."""
 
 from collections.abc import Callable
 
@@ -40,7 +40,7 @@ def tiny() -> tuple[ActorCritic, Encoder]:
 
 @pytest.fixture
 def make_prompts(tiny: tuple[ActorCritic, Encoder]) -> MakePrompts:
-    """Prompts of unequal length, each with a picture of its own."""
+    """Prompts of unequal length, each with an image of its own."""
 
     def make(count: int) -> list[Prompt]:
         rng = np.random.default_rng(1)

@@ -9,7 +9,7 @@ from forethought.models.tiny import make_tiny
 
 
 @pytest.mark.parametrize("game", ["NumberLine", "EZPoints", "Points24", "Blackjack"])
-def test_the_ground_of_a_picture_is_about_zero_and_ink_is_not(game: str) -> None:
+def test_the_ground_of_an_image_is_about_zero_and_ink_is_not(game: str) -> None:
     model, processor, _ = make_tiny(["Where? Here."], seed=0)
     image = make_environment(game, image_size=64).reset(0).image
     assert image is not None

@@ -10,7 +10,7 @@ from forethought.models.tiny import make_tiny
 from forethought.prompts.prompters import make_prompter
 from forethought.prompts.responses import write_response
 
-WORLDS = ["Wordle", "TwentyQuestions"]
+ENVIRONMENTS = ["Wordle", "TwentyQuestions"]
 ODD = ['a "quoted" word', "two\nlines", "<|end|>", "\\", "é ☃", "> no reply"]
 """Answers that could be mistaken for something else on their way through the transcript."""
 
@@ -22,14 +22,14 @@ def encoder() -> Encoder:
     return Encoder(model, processor)
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_a_prompt_begins_with_the_last_one_and_its_answer(name: str, encoder: Encoder) -> None:
-    world = make_environment(name)
-    assert isinstance(world, WithDataPolicy)
-    prompter = make_prompter(world, response_format="action_only")
+    environment = make_environment(name)
+    assert isinstance(environment, WithDataPolicy)
+    prompter = make_prompter(environment, response_format="action_only")
     for seed in range(5):
-        observation = world.reset(seed)
-        player = world.data_policy(0.5, np.random.default_rng(seed))
+        observation = environment.reset(seed)
+        player = environment.data_policy(0.5, np.random.default_rng(seed))
         over, so_far = False, ()
         while not over:
             prompt = encoder.encode(prompter.messages(observation)).token_ids
@@ -39,33 +39,33 @@ def test_a_prompt_begins_with_the_last_one_and_its_answer(name: str, encoder: En
                 *prompt,
                 *encoder.tokenize_answer(write_response(expert_action, "action_only")),
             )
-            _, terminated, truncated = world.step(expert_action.action)
+            _, terminated, truncated = environment.step(expert_action.action)
             over = terminated or truncated
-            observation = world.observation()
+            observation = environment.observation()
         last = encoder.encode(prompter.messages(observation)).token_ids
         assert last[: len(so_far)] == so_far
 
 
 @pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_any_answer_comes_back_as_it_was_given(name: str, odd: str, encoder: Encoder) -> None:
-    world = make_environment(name)
-    prompter = make_prompter(world, response_format="action_only")
-    first = encoder.encode(prompter.messages(world.reset(0))).token_ids
-    world.step(odd)
+    environment = make_environment(name)
+    prompter = make_prompter(environment, response_format="action_only")
+    first = encoder.encode(prompter.messages(environment.reset(0))).token_ids
+    environment.step(odd)
     answer = encoder.tokenize_answer(write_response(ExpertAction(odd, ()), "action_only"))
-    second = encoder.encode(prompter.messages(world.observation())).token_ids
+    second = encoder.encode(prompter.messages(environment.observation())).token_ids
     assert second[: len(first) + len(answer)] == (*first, *answer)
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_the_roles_alternate(name: str) -> None:
-    world = make_environment(name)
-    world.reset(0)
+    environment = make_environment(name)
+    environment.reset(0)
     for action in ("a", "b"):
-        world.step(action)
-    messages = make_prompter(world).messages(world.observation())
+        environment.step(action)
+    messages = make_prompter(environment).messages(environment.observation())
     assert [message.role for message in messages] == ["user", "assistant"] * 2 + ["user"]
     told = [line for message in messages[1:] for line in message.text.split("\n")]
-    text = world.observation().text or ""
+    text = environment.observation().text or ""
     assert [line for line in told if line in text.split("\n")] == text.split("\n")[1::2]

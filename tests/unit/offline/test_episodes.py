@@ -26,7 +26,7 @@ from forethought.offline.episodes import (
 )
 from forethought.offline.rows import pack, to_example, to_rows
 from forethought.rollouts.scripted import expert_answer, play
-from forethought.rollouts.shard_files import PictureEncoder
+from forethought.rollouts.shard_files import ImageEncoder
 from forethought.rollouts.task import Task, open_task
 from forethought.targets.reward_map import RewardMap, StepMaps
 from forethought.types import EnvironmentFailure, Message, Prompt, Trajectory
@@ -44,9 +44,9 @@ def policy(small_model: Path) -> HuggingFacePolicy:
 @pytest.fixture(scope="module")
 def conversation() -> Trajectory:
     """Wordle, in which every prompt goes on where the last answer ended."""
-    world = open_task(EnvironmentConfig("Wordle"), ACTION_ONLY, default_image_size=None)
+    task = open_task(EnvironmentConfig("Wordle"), ACTION_ONLY, default_image_size=None)
     answer = expert_answer("action_only")
-    episodes = play(world.id, world.factory(), world.prompter, answer, range(100))
+    episodes = play(task.id, task.factory(), task.prompter, answer, range(100))
     return next(episode for episode in episodes if len(episode.steps) >= 4)
 
 
@@ -225,7 +225,7 @@ def test_what_could_stand_there() -> None:
     choices = tuple(trie.choices((1, 3, 9)))
     assert choices == ((1,), (2, 3), (9,))
     example = Example(Prompt((Message("user", "?"),), (5,)), (1, 3, 9))
-    row = pack(example, PictureEncoder())
+    row = pack(example, ImageEncoder())
     free = replace(EPISODE, rows=(row,), answer_lengths=(3,))
     bound = replace(free, choices=choices)
 

@@ -1,4 +1,4 @@
-"""What is learned from waits in memory with its pictures packed, and comes out as it went in."""
+"""What is learned from waits in memory with its images packed, and comes out as it went in."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.batching import Example, build_batch
 from forethought.models.tiny import make_tiny
 from forethought.offline.rows import pack
-from forethought.rollouts.shard_files import PictureDecoder, PictureEncoder
+from forethought.rollouts.shard_files import ImageDecoder, ImageEncoder
 from forethought.types import Image, Message
 from tests.unit.algorithms.conftest import SMALL
 
@@ -23,13 +23,13 @@ def noise(seed: int) -> Image:
 
 
 def test_a_packed_example_is_laid_out_as_it_was(policy: HuggingFacePolicy) -> None:
-    """Two pictures, in their order, and the words between them."""
+    """Two images, in their order, and the words between them."""
     messages = [Message("user", "one", noise(1)), Message("assistant", "up")]
     prompt = policy.prompt([*messages, Message("user", "two", noise(2))])
     example = Example(prompt, (5, 6, 7))
-    packed = pack(example, PictureEncoder())
+    packed = pack(example, ImageEncoder())
     assert packed.length == example.length
-    back = packed.unpack(PictureDecoder())
+    back = packed.unpack(ImageDecoder())
     assert back.prompt.key == example.prompt.key
     one, other = (build_batch([[each]], policy.encoder) for each in (example, back))
     assert torch.equal(one.input_ids_RL, other.input_ids_RL)
@@ -38,8 +38,8 @@ def test_a_packed_example_is_laid_out_as_it_was(policy: HuggingFacePolicy) -> No
     assert all(torch.equal(one.images[name], other.images[name]) for name in one.images)
 
 
-def test_equal_pictures_are_kept_once(policy: HuggingFacePolicy) -> None:
-    png_of = PictureEncoder()
+def test_equal_images_are_kept_once(policy: HuggingFacePolicy) -> None:
+    png_of = ImageEncoder()
     prompts = [policy.prompt([Message("user", "?", noise(seed))]) for seed in (1, 1, 2)]
     first, same, other = (pack(Example(prompt, (5,)), png_of).pngs[0] for prompt in prompts)
     assert first is same

@@ -14,7 +14,7 @@ from forethought.generation.huggingface import HuggingFacePolicy, load_policy
 from forethought.models.batching import Example
 from forethought.offline.rows import Row, lay_out_rows, mark_replies, pack, to_rows
 from forethought.rollouts.scripted import expert_answer, play
-from forethought.rollouts.shard_files import PictureEncoder
+from forethought.rollouts.shard_files import ImageEncoder
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import open_task
 from forethought.runs.metrics import read_metrics
@@ -71,7 +71,7 @@ def all_learned(row: Row) -> Row:
 
 def test_together_as_each_alone(answers: list[Example], policy: HuggingFacePolicy) -> None:
     (row,) = to_rows([(answer, True) for answer in answers], None)
-    alone = [pack(answer, PictureEncoder()) for answer in answers]
+    alone = [pack(answer, ImageEncoder()) for answer in answers]
     assert row.length == answers[-1].length < sum(one.length for one in alone)
     (loss, gradient), (expected, expected_gradient) = loss_of([row], policy), loss_of(alone, policy)
     assert loss == pytest.approx(expected, rel=1e-5)
@@ -113,8 +113,8 @@ def test_replies_weigh_as_asked(answers: list[Example], policy: HuggingFacePolic
 def test_a_run_learns_the_replies(small_model: Path, tmp_path: Path) -> None:
     prompt = PromptConfig(format="action_only")
     wordle = EnvironmentConfig("Wordle", options=("replies=known",))
-    world = open_task(wordle, prompt, default_image_size=None)
-    games = play(world.id, world.factory(), world.prompter, expert_answer("action_only"), range(8))
+    task = open_task(wordle, prompt, default_image_size=None)
+    games = play(task.id, task.factory(), task.prompter, expert_answer("action_only"), range(8))
     write_shard(tmp_path / "games.parquet", list(games))
     config = SFTConfig(
         model=str(small_model),
@@ -136,7 +136,7 @@ def test_a_run_learns_the_replies(small_model: Path, tmp_path: Path) -> None:
 def test_nothing_learned_no_row(answers: list[Example]) -> None:
     assert to_rows([(answers[0], False)], None) == []
     (row,) = to_rows([(answers[1], False), (answers[0], True)], None)
-    assert row == pack(answers[0], PictureEncoder())
+    assert row == pack(answers[0], ImageEncoder())
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ def plus_in_words(text: str, admissible: Sequence[str]) -> str | None:
     ("text", "action", "is_valid"),
     [("plus", "+", True), ("+", "+", True), ("minus", "minus", False), ("", "", False)],
 )
-def test_the_world_decides_what_a_text_means(text: str, action: str, is_valid: bool) -> None:
+def test_the_environment_decides_what_a_text_means(text: str, action: str, is_valid: bool) -> None:
     """That is what is executed and recorded; what means nothing is tried as it was written."""
     completion = said(f'"action": "{text}"')
     parsed = parse_response(completion, ("+", "-"), resolve_action=plus_in_words)

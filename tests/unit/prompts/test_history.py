@@ -23,8 +23,8 @@ BASE = ["Go home.", "room 2", "Actions: left, right", 'Answer as JSON: {"thought
 
 
 def room(number: int) -> Observation:
-    picture = np.zeros((1, 1, 3), dtype=np.uint8)
-    return Observation(f"room {number}", picture, None, f"r{number}", "Go home.", "Walk")
+    image = np.zeros((1, 1, 3), dtype=np.uint8)
+    return Observation(f"room {number}", image, None, f"r{number}", "Go home.", "Walk")
 
 
 PAST = [
@@ -77,7 +77,7 @@ def rooms_so_far(past: Sequence[Past], observation: Observation) -> Observation:
             HistoryPrompter(PLAIN, "memory", summarize=rooms_so_far),
             PAST,
             [BASE[0], "after 3 steps, room 2", *BASE[2:]],
-            id="the world's own summary",
+            id="the environment's own summary",
         ),
     ],
 )

@@ -30,7 +30,7 @@ def parsed(text: str) -> tuple[str, bool]:
     return found.action, found.is_valid
 
 
-def test_instructions_then_examples_then_the_world() -> None:
+def test_instructions_then_examples_then_the_environment() -> None:
     shown = (Message("user", "old"), Message("assistant", "Thought: …"))
     wording = PlainPrompter(("heat", "cool"), "action_only")
     system, *examples, last = ReActPrompter(wording, shown).messages(SEEN)
@@ -75,15 +75,15 @@ def test_nothing_is_said_twice(
     assert [message.text for message in follow_on(turns(*before), turns(*now))] == list(new)
 
 
-def wording_of(world: Task) -> ReActPrompter:
-    wording = with_history(world.prompter).inner
+def wording_of(task: Task) -> ReActPrompter:
+    wording = with_history(task.prompter).inner
     assert isinstance(wording, ReActPrompter)
     return wording
 
 
-@pytest.mark.parametrize("world", ["Bandit", "EZPoints", "Wordle"])
-def test_the_experts_episodes_are_shown(world: str) -> None:
-    opened = open_task(EnvironmentConfig(world), PromptConfig("action_only"), default_image_size=64)
+@pytest.mark.parametrize("name", ["Bandit", "EZPoints", "Wordle"])
+def test_the_experts_episodes_are_shown(name: str) -> None:
+    opened = open_task(EnvironmentConfig(name), PromptConfig("action_only"), default_image_size=64)
     told = reasoning_and_acting(opened, examples=2)
     shown = wording_of(told).examples
     assert [message.role for message in shown[:2]] == ["user", "assistant"]

@@ -33,8 +33,8 @@ def test_told_as_learned(prompt: PromptConfig, line: str) -> None:
         NUMBER_LINE, PromptConfig(history=prompt.history), default_image_size=64
     ).prompter
     asking = open_task(NUMBER_LINE, prompt, default_image_size=64).prompter
-    world = open_task(NUMBER_LINE, prompt, default_image_size=64).factory()
-    observation = world.reset(3)
+    task = open_task(NUMBER_LINE, prompt, default_image_size=64).factory()
+    observation = task.reset(3)
     past = [Past(observation, "+", is_valid=True)]
     told = asking.messages(observation, past)  # type: ignore[call-arg]
     assert told[-1].text.split("\n")[-1] == line
@@ -66,12 +66,12 @@ def test_a_conversation_keeps_what_it_asked_for() -> None:
 
 def test_an_episode_stays_one_sequence() -> None:
     prompt = PromptConfig(format="action_only", return_bins=4)
-    world = open_task(EnvironmentConfig("Wordle"), prompt, default_image_size=64)
-    environment = world.factory()
-    prompts = [world.prompter.messages(environment.reset(0))]
+    task = open_task(EnvironmentConfig("Wordle"), prompt, default_image_size=64)
+    environment = task.factory()
+    prompts = [task.prompter.messages(environment.reset(0))]
     for guess in ("about", "trade"):
         environment.step(guess)
-        prompts.append(world.prompter.messages(environment.observation()))
+        prompts.append(task.prompter.messages(environment.observation()))
     for before, now in pairwise(prompts):
         assert texts(now)[: len(before)] == texts(before)
         assert now[-1].text.endswith("Wanted return: level 4 of 4")

@@ -27,11 +27,13 @@ def seen(text: str | None = None, admissible: tuple[str, ...] | None = None) -> 
     return Observation(text, IMAGE, admissible, "key", "Reach the target.", "only")
 
 
-def told(world: str, actions: tuple[str, ...], observation: Observation, **choices: str) -> str:
+def told(
+    environment: str, actions: tuple[str, ...], observation: Observation, **choices: str
+) -> str:
     settings = {"response_format": "thoughts", "wording": "short", **choices}
     prompter: Prompter = PlainPrompter(actions, "thoughts")
-    if world != "SomeWorld":
-        prompter = CardsPrompter(world, actions, **settings)  # pyright: ignore[reportArgumentType]
+    if environment != "SomeWorld":
+        prompter = CardsPrompter(environment, actions, **settings)  # pyright: ignore[reportArgumentType]
     (message,) = prompter.messages(observation)
     assert message.role == "user"
     assert message.image is observation.image
@@ -56,10 +58,10 @@ def test_number_line_as_published() -> None:
 
 
 @pytest.mark.parametrize("wording", ["short", "paper"])
-@pytest.mark.parametrize("world", ["EZPoints", "Points24"])
-def test_the_present_formula_is_told(world: str, wording: str) -> None:
-    empty = told(world, POINTS, seen(""), wording=wording)
-    begun = told(world, POINTS, seen("(7+"), wording=wording)
+@pytest.mark.parametrize("environment", ["EZPoints", "Points24"])
+def test_the_present_formula_is_told(environment: str, wording: str) -> None:
+    empty = told(environment, POINTS, seen(""), wording=wording)
+    begun = told(environment, POINTS, seen("(7+"), wording=wording)
     assert "'(7+'" in begun
     assert begun.replace("'(7+'", "''") == empty
     assert "{formula}" not in begun + empty
@@ -71,10 +73,10 @@ def test_the_published_points_games_list_their_actions() -> None:
 
 
 @pytest.mark.parametrize("wording", ["short", "paper"])
-@pytest.mark.parametrize("world", ["NumberLine", "EZPoints", "Points24", "Blackjack"])
-def test_without_thoughts_only_the_action_is_asked_for(world: str, wording: str) -> None:
-    thinking = told(world, POINTS, seen("7"), wording=wording)
-    acting = told(world, POINTS, seen("7"), wording=wording, response_format="action_only")
+@pytest.mark.parametrize("environment", ["NumberLine", "EZPoints", "Points24", "Blackjack"])
+def test_without_thoughts_only_the_action_is_asked_for(environment: str, wording: str) -> None:
+    thinking = told(environment, POINTS, seen("7"), wording=wording)
+    acting = told(environment, POINTS, seen("7"), wording=wording, response_format="action_only")
     assert '"thoughts"' in thinking
     assert acting.count("\n") == 3
     assert acting.split("\n")[2].startswith('"action"')
@@ -82,9 +84,9 @@ def test_without_thoughts_only_the_action_is_asked_for(world: str, wording: str)
 
 
 def test_short_means_short() -> None:
-    for world in ("NumberLine", "EZPoints", "Points24", "Blackjack"):
-        short, paper = (told(world, POINTS, seen("7"), wording=w) for w in ("short", "paper"))
-        assert len(short) < len(paper) / 1.8, world
+    for environment in ("NumberLine", "EZPoints", "Points24", "Blackjack"):
+        short, paper = (told(environment, POINTS, seen("7"), wording=w) for w in ("short", "paper"))
+        assert len(short) < len(paper) / 1.8, environment
 
 
 def test_plain_wording() -> None:

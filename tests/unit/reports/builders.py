@@ -122,7 +122,7 @@ def never_begun(seed: int = 5) -> Trajectory:
     return replace(episode(seed=seed), failure=EnvironmentFailure.TIMEOUT)
 
 
-def picture(brightness: int = 200, size: int = 8) -> Image:
+def image(brightness: int = 200, size: int = 8) -> Image:
     return np.full((size, size, 3), brightness, dtype=np.uint8)
 
 

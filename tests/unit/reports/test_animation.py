@@ -19,10 +19,10 @@ from tests.unit.reports.builders import (
     HOSTILE,
     completion,
     episode,
+    image,
     lost,
     make_run,
     never_begun,
-    picture,
     step,
     won,
 )
@@ -63,7 +63,7 @@ def written(monkeypatch: pytest.MonkeyPatch, trajectory: Trajectory) -> list[lis
 
 
 def test_a_step_is_a_frame() -> None:
-    played = episode(*(step(image=picture(50 * n)) for n in range(4)), step(last=True))
+    played = episode(*(step(image=image(50 * n)) for n in range(4)), step(last=True))
     gif = animate(Selected(1, played), "PPO on Rooms")
     assert len(frames(gif)) == 5
     assert {frame.shape[1] for frame in frames(gif)} == {WIDTH}

@@ -30,7 +30,7 @@ def headline(run: Path) -> str:
     return " ".join(" | ".join(div.text for div in page.all("div", "headline")).split())
 
 
-def test_the_title_names_algorithm_and_world(tmp_path: Path) -> None:
+def test_the_title_names_algorithm_and_environment(tmp_path: Path) -> None:
     run = read_run(make_run(tmp_path / "run", SFT))
     assert page_title(run) == "SFT on NumberLine"
     assert Page(header_section(run)).all("h1")[0].text == "SFT on NumberLine"

@@ -80,11 +80,11 @@ def test_a_start_may_have_an_absolute_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "environment",
     [
-        pytest.param(EnvironmentConfig(id="Blackjack"), id="another world"),
+        pytest.param(EnvironmentConfig(id="Blackjack"), id="another environment"),
         pytest.param(EnvironmentConfig(options=("rules=reference",)), id="other rules"),
     ],
 )
-def test_results_in_another_world_are_not_compared(
+def test_results_in_another_environment_are_not_compared(
     tmp_path: Path, environment: EnvironmentConfig
 ) -> None:
     start = replace(SFT, environment=environment)
@@ -92,7 +92,7 @@ def test_results_in_another_world_are_not_compared(
     assert read_run(make_run(tmp_path / "ppo", replace(PPO, model=str(model)))).start is None
 
 
-def test_how_a_world_is_drawn_makes_it_no_other(tmp_path: Path) -> None:
+def test_how_an_environment_is_drawn_makes_it_no_other(tmp_path: Path) -> None:
     start = replace(SFT, environment=EnvironmentConfig(image_size=300, workers=2))
     model = make_run(tmp_path / "sft", start, judged=evaluation(0.55))
     assert read_run(make_run(tmp_path / "ppo", replace(PPO, model=str(model)))).start is not None

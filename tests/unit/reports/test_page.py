@@ -24,10 +24,10 @@ from tests.unit.reports.builders import (
     crashed,
     episode,
     evaluation,
+    image,
     lost,
     make_run,
     never_begun,
-    picture,
     step,
     unfinished,
     won,
@@ -47,7 +47,7 @@ def written(run: Path) -> Page:
 def full_run(folder: Path) -> Path:
     """PPO that began with SFT, with everything that a run may hold."""
     make_run(folder / "runs" / "sft", SFT, judged=evaluation(0.55))
-    seen = [step(image=picture(number), value=0.5, last=number == 2) for number in range(3)]
+    seen = [step(image=image(number), value=0.5, last=number == 2) for number in range(3)]
     return make_run(
         folder / "runs" / "ppo",
         metrics=LOG,
@@ -126,7 +126,7 @@ def test_a_run_of_ppo_before_its_evaluation(tmp_path: Path) -> None:
             "0 successes and 0 failures; 0 are shown. "
             "2 episodes were lost to crashes or timeouts of the environment.",
             0,
-            id="the world always crashes",
+            id="the environment always crashes",
         ),
         pytest.param([], "0 successes and 0 failures; 0 are shown.", 0, id="an empty shard"),
     ],
@@ -229,13 +229,13 @@ def _is_token(attributes: dict[str, str]) -> bool:
 
 
 def _told_by(text: str, path: Path) -> Path:
-    """A run in which a model, a world and a person wrote this, each where they can."""
+    """A run in which a model, an environment and a person wrote this, each where they can."""
     played = episode(step(text, message=text, key=text, is_valid=False, last=True))
     played = replace(played, task_type=text, metrics=(Metric(text, 1.0),))
     encodable = re.sub(r"[\ud800-\udfff\x00]", "", text)
     metrics = ['{"loss": 1, %s: 1}' % json.dumps(encodable)]  # noqa: UP031
-    world = EnvironmentConfig(id=encodable)
-    config = replace(PPO, model=encodable, output=f"runs/{encodable}", environment=world)
+    environment = EnvironmentConfig(id=encodable)
+    config = replace(PPO, model=encodable, output=f"runs/{encodable}", environment=environment)
     return make_run(path, config, metrics=metrics, held_out=[played], versions=encodable)
 
 

@@ -13,9 +13,9 @@ from forethought.reports.histograms import action_probability, odds_of
 from forethought.reports.preferences import MOST_PAIRS, marked_difference, names_its_action
 from forethought.runs.pairs import AnswerPlace, PairPlace, write_pairs
 from forethought.types import Span, Step, Trajectory
-from tests.unit.reports.builders import HOSTILE, Page, episode, make_run, picture, step
+from tests.unit.reports.builders import HOSTILE, Page, episode, image, make_run, step
 
-GOOD = step('{"thoughts": "I go", "action": "go"}', last=True, image=picture())
+GOOD = step('{"thoughts": "I go", "action": "go"}', last=True, image=image())
 BAD = step('{"thoughts": "I stay", "action": "go"}', last=True)
 PAIR = PairPlace(AnswerPlace(0, 0, 45.0), AnswerPlace(1, 0, -1.0))
 

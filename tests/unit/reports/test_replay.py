@@ -20,8 +20,8 @@ from tests.unit.reports.builders import (
     Page,
     completion,
     episode,
+    image,
     lost,
-    picture,
     step,
     unfinished,
     won,
@@ -81,14 +81,14 @@ def test_numbers_that_are_not_finite_are_missing() -> None:
     assert shown.metrics == (("bad", None), ("good", 0.3333333))
 
 
-def test_texts_and_pictures_that_repeat_are_held_once() -> None:
-    same, other = picture(10), picture(20)
+def test_texts_and_images_that_repeat_are_held_once() -> None:
+    same, other = image(10), image(20)
     replay = replay_of(
         episode(step(image=same), step(image=other)),
-        episode(step(image=same.copy()), step(image=picture(10, size=4), message="And now?")),
+        episode(step(image=same.copy()), step(image=image(10, size=4), message="And now?")),
     )
     assert replay.texts == ("Where to?", "And now?")
-    assert [picture.width for picture in replay.images] == [8, 8, 4]
+    assert [image.width for image in replay.images] == [8, 8, 4]
     turns = [step.prompt[0] for episode in replay.episodes for step in episode.steps]
     assert [(turn.text, turn.image) for turn in turns] == [(0, 0), (0, 1), (0, 0), (1, 2)]
 
@@ -145,7 +145,7 @@ def test_an_answer_without_tokens_is_shown_as_text() -> None:
 
 
 def test_hostile_text_reaches_the_script_as_it_was_written() -> None:
-    """In every place where a model or a world may write."""
+    """In every place where a model or an environment may write."""
     odd = replace(episode(step(HOSTILE, key=HOSTILE, message=HOSTILE, is_valid=False)))
     odd = replace(odd, task_type=HOSTILE, metrics=(Metric(HOSTILE, 1.0),))
     page = Page(f"<script>{replay_of(odd).to_json()}</script>")
@@ -184,9 +184,9 @@ def test_what_was_executed_is_told() -> None:
     assert told == ["Invalid response; action drawn at random: go", "Invalid response: no action"]
 
 
-def test_small_pictures_keep_their_pixels_square() -> None:
-    pictures = [picture(size=64), picture(size=300)]
-    page = Page(static_replay(replay_of(episode(*(step(image=image) for image in pictures)))))
+def test_small_images_keep_their_pixels_square() -> None:
+    images = [image(size=64), image(size=300)]
+    page = Page(static_replay(replay_of(episode(*(step(image=image) for image in images)))))
     assert [image.attributes.get("class") for image in page.all("img")] == ["pixels", None]
 
 

@@ -1,4 +1,4 @@
-"""An expert that slips: what is done in the world, and what is learned of it."""
+"""An expert that slips: what is done in the environment, and what is learned of it."""
 
 from collections import Counter
 from itertools import islice
@@ -29,11 +29,11 @@ class Doors(Stairs):
         return (f"up from {self.observation().text}", "down")
 
 
-def episodes(share: float, world: Stairs) -> list[tuple[list[bool], list[str]]]:
+def episodes(share: float, environment: Stairs) -> list[tuple[list[bool], list[str]]]:
     """Slips and actions of 200 episodes."""
     expert = SlippingExpert(share, "action_only", seed=1)
     prompter = PlainPrompter(("up", "down"), "action_only")
-    played = play("Stairs", world, prompter, expert, range(200))
+    played = play("Stairs", environment, prompter, expert, range(200))
     return [(expert.end_episode(), [s.action.action for s in t.steps]) for t in played]
 
 
@@ -59,11 +59,11 @@ def test_what_is_not_possible_any_more_may_be_tried_and_no_other_episodes_comman
     expert = SlippingExpert(1 - 1e-9, "action_only", seed=1)
     late: Counter[str] = Counter()
     for _ in range(200):
-        world = Doors()
-        first = world.reset(0)
-        assert "stair 1" not in expert(world, first)
-        world.step("up")
-        late[expert(world, world.observation())] += 1
+        environment = Doors()
+        first = environment.reset(0)
+        assert "stair 1" not in expert(environment, first)
+        environment.step("up")
+        late[expert(environment, environment.observation())] += 1
         expert.end_episode()
     assert len(late) == 3
     assert any("up from stair 0" in text for text in late)
@@ -88,14 +88,14 @@ def test_an_answer_that_the_expert_did_not_give_is_none() -> None:
 
 
 def test_slips_are_not_learned_and_what_follows_is() -> None:
-    world = open_task(STAIRS, ACTION_ONLY, default_image_size=None)
+    task = open_task(STAIRS, ACTION_ONLY, default_image_size=None)
     config = SFTConfig(environment=STAIRS, prompt=ACTION_ONLY, action_noise=0.5)
-    shown = list(islice(demonstrated_steps(world, config), 200))
+    shown = list(islice(demonstrated_steps(task, config), 200))
     steps = [step for step, is_learned in shown if is_learned]
     assert {step.action.action for step in steps} == {"up"}
     assert "down" in {step.action.action for step, is_learned in shown if not is_learned}
     flawless = SFTConfig(environment=STAIRS, prompt=ACTION_ONLY)
-    stairs = [step.state_key for step, _ in islice(demonstrated_steps(world, flawless), 100)]
+    stairs = [step.state_key for step, _ in islice(demonstrated_steps(task, flawless), 100)]
     assert len(set(stairs)) == 3
     assert len({step.state_key for step in steps}) > 3
 

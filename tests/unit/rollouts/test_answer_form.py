@@ -38,12 +38,12 @@ def bandit(form: ResponseForm) -> Task:
 
 
 def collected(form: ResponseForm, on_invalid: OnInvalid) -> Iterator[Step]:
-    world = bandit(form)
+    task = bandit(form)
     collector = Collector(
         environment_id="Bandit",
-        runner=world.runner(2, 0),
+        runner=task.runner(2, 0),
         policy=Drifting({}),
-        prompter=world.prompter,
+        prompter=task.prompter,
         sampling=SamplingConfig(max_new_tokens=8, temperature=1.0),
         on_invalid=on_invalid,
         split=Split.TRAINING,
@@ -70,10 +70,10 @@ def test_where_actions_are_drawn_for_invalid_answers_they_are_drawn_here_too() -
 
 @pytest.mark.parametrize("form", READ)
 def test_scripted_agents_and_corrections_are_read_so(form: ResponseForm) -> None:
-    world = bandit(form)
-    (played,) = play("Bandit", world.factory, world.prompter, lambda *_: AGAIN, [0])
+    task = bandit(form)
+    (played,) = play("Bandit", task.factory, task.prompter, lambda *_: AGAIN, [0])
     (own,) = played.steps
-    (other,) = corrected(played, world.factory(), world.prompter, lambda *_: AGAIN)
+    (other,) = corrected(played, task.factory(), task.prompter, lambda *_: AGAIN)
     for step in (own, other):
         assert (step.action.action, step.action.is_valid, step.action.failure) == READ[form]
 

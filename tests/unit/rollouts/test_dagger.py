@@ -31,16 +31,16 @@ class OneStair(Stairs):
 
 
 class Downstairs(Stairs):
-    """Another world, which begins higher."""
+    """Another environment, which begins higher."""
 
     def reset(self, seed: int):
         super().reset(seed)
         return self.step("up") and self.observation()
 
 
-def walk(world: Stairs, seed: int = 3) -> Trajectory:
+def walk(environment: Stairs, seed: int = 3) -> Trajectory:
     """Six random steps or fewer."""
-    [trajectory] = play("Stairs", world, PROMPTER, random_answer(seed), [0])
+    [trajectory] = play("Stairs", environment, PROMPTER, random_answer(seed), [0])
     assert "down" in {step.action.action for step in trajectory.steps}
     return trajectory
 
@@ -74,7 +74,7 @@ def test_another_episode_is_refused(number: int) -> None:
         list(corrected(replace(played, steps=tuple(steps)), Stairs(), PROMPTER, EXPERT))
 
 
-def test_another_world_or_half_an_episode_is_refused() -> None:
+def test_another_environment_or_half_an_episode_is_refused() -> None:
     with pytest.raises(ConfigError, match="not the one that is played here, from step 0 on"):
         list(corrected(walk(Stairs()), Downstairs(), PROMPTER, EXPERT))
     with pytest.raises(ConfigError, match="expected whole episodes"):
@@ -84,10 +84,10 @@ def test_another_world_or_half_an_episode_is_refused() -> None:
 def test_stored_episodes(tmp_path: Path) -> None:
     environment = EnvironmentConfig("tests.unit.algorithms.stairs:Stairs")
     config = SFTConfig(environment=environment, prompt=PromptConfig(format="thoughts"))
-    world = open_task(config.environment, config.prompt, default_image_size=None)
-    played = list(islice(play("Stairs", Stairs(), world.prompter, random_answer(3), range(4)), 4))
+    task = open_task(config.environment, config.prompt, default_image_size=None)
+    played = list(islice(play("Stairs", Stairs(), task.prompter, random_answer(3), range(4)), 4))
     write_shard(tmp_path / "0.parquet", played)
-    steps = list(corrected_steps(world, config, tmp_path))
+    steps = list(corrected_steps(task, config, tmp_path))
     assert len(steps) == sum(len(trajectory.steps) for trajectory in played)
     assert {step.action.action for step in steps} == {"up"}
 

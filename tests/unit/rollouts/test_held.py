@@ -38,15 +38,15 @@ class Listening(Dice):
         super().submit(request)
 
 
-def held_in(world: type[TroublesomeWorld], *, holds: bool = True) -> dict[int, set[object]]:
+def held_in(environment: type[TroublesomeWorld], *, holds: bool = True) -> dict[int, set[object]]:
     """For an even count and for an odd one, in two collections and in a restored slot."""
     policy = Listening()
     one, other = (
         Collector(
             environment_id="Count",
-            runner=InProcessRunner(world, 1),
+            runner=InProcessRunner(environment, 1),
             policy=policy,
-            prompter=PlainPrompter(world.actions, "action_only"),
+            prompter=PlainPrompter(environment.actions, "action_only"),
             sampling=SamplingConfig(max_new_tokens=8, temperature=1.0, constrain_actions=holds),
             split=Split.TRAINING,
             run_seed=0,
@@ -62,16 +62,16 @@ def held_in(world: type[TroublesomeWorld], *, holds: bool = True) -> dict[int, s
 
 
 @pytest.mark.parametrize(
-    ("world", "even", "odd"),
+    ("environment", "even", "odd"),
     [
         (UnlistedWorld, ("add", "end"), ("add",)),
         (ListedWorld, ListedWorld.actions, ListedWorld.actions),
     ],
 )
 def test_what_an_answer_can_name(
-    world: type[TroublesomeWorld], even: tuple[str, ...], odd: tuple[str, ...]
+    environment: type[TroublesomeWorld], even: tuple[str, ...], odd: tuple[str, ...]
 ) -> None:
-    assert held_in(world) == {0: {even}, 1: {odd}}
+    assert held_in(environment) == {0: {even}, 1: {odd}}
 
 
 def test_an_answer_may_be_free() -> None:

@@ -104,11 +104,11 @@ class LeavesAtOnce(HostileWorld):
 
 def test_what_is_seen_first_is_looked_at_as_well() -> None:
     here = "tests.unit.rollouts.test_hostile"
-    world = open_task(
+    task = open_task(
         EnvironmentConfig(f"{here}:ShowsHalf"), PromptConfig(), default_image_size=None
     )
     with pytest.raises(EnvironmentUnusableError, match=r"seed 7, step 0: text holds '\\ud800'"):
-        world.first_observation(7)
+        task.first_observation(7)
     with pytest.raises(EnvironmentUnusableError, match=r"LeavesAtOnce: SystemExit: 0$"):
         open_task(
             EnvironmentConfig(f"{here}:LeavesAtOnce"), PromptConfig(), default_image_size=None

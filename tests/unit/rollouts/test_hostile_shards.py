@@ -202,9 +202,9 @@ def test_copies_are_refused_by_all_who_learn_and_listed_by_validate(tmp_path: Pa
         with pytest.raises(StorageError, match=r"b\.parquet: is the same file as a\.parquet, byte"):
             read(tmp_path)
     number_line = EnvironmentConfig("NumberLine")
-    world = open_task(number_line, PromptConfig(), default_image_size=64)
+    task = open_task(number_line, PromptConfig(), default_image_size=64)
     with pytest.raises(StorageError, match="is the same file as"):
-        require_learnable(SFTConfig(data=str(tmp_path), environment=number_line), world)
+        require_learnable(SFTConfig(data=str(tmp_path), environment=number_line), task)
     found = validate(tmp_path, gamma=1.0)
     assert [Path(fault.shard).name for fault in found.faults] == ["b.parquet", "c.parquet"]
 

@@ -23,8 +23,8 @@ def steps_cost(outcome: StepOutcome) -> float:
 
 
 def returns(config: EnvironmentConfig) -> list[tuple[float, int, bool]]:
-    world = open_task(config, PromptConfig(), default_image_size=64)
-    played = play(world.id, world.factory(), world.prompter, expert_answer("thoughts"), range(6))
+    task = open_task(config, PromptConfig(), default_image_size=64)
+    played = play(task.id, task.factory(), task.prompter, expert_answer("thoughts"), range(6))
     return [(one.total_reward, len(one.steps), one.success) for one in played]
 
 
@@ -39,10 +39,10 @@ def test_the_reward_is_the_functions_and_success_is_the_environments() -> None:
 
 def test_worker_processes_find_it_by_name() -> None:
     config = EnvironmentConfig("NumberLine", reward=NAME)
-    world = open_task(config, PromptConfig(), default_image_size=64)
+    task = open_task(config, PromptConfig(), default_image_size=64)
     from forethought.environments.slots import Act, Observed, Reset
 
-    with world.runner(1, workers=1) as runner:
+    with task.runner(1, workers=1) as runner:
         runner.send(0, Reset(3))
         (reply,) = runner.receive()
         assert isinstance(reply, Observed)

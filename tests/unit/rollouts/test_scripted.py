@@ -1,4 +1,4 @@
-"""Episodes without a model: what a world cannot play to its end is lost, and counted."""
+"""Episodes without a model: what an environment cannot play to its end is lost, and counted."""
 
 import signal
 from typing import ClassVar
@@ -16,7 +16,7 @@ from tests.unit.algorithms.stairs import Stairs
 
 
 class SilenceError(EnvironmentUnusableError, TimeoutError):
-    """A program that the world needs does not answer."""
+    """A program that the environment needs does not answer."""
 
 
 class FrailBandit(Bandit):
@@ -79,20 +79,26 @@ def frail() -> type[FrailStairs]:
     return FrailStairs
 
 
-def climbed(world: Factory, episodes: int, prompter: Prompter | None = None) -> list[Trajectory]:
+def climbed(
+    environment: Factory, episodes: int, prompter: Prompter | None = None
+) -> list[Trajectory]:
     prompter = prompter or PlainPrompter(("up", "down"), "action_only")
-    return list(play("Stairs", world, prompter, expert_answer("action_only"), range(episodes)))
+    return list(
+        play("Stairs", environment, prompter, expert_answer("action_only"), range(episodes))
+    )
 
 
-def played(world: FrailBandit, episodes: int) -> list[Trajectory]:
-    prompter = PlainPrompter(world.actions, "action_only")
-    return list(play("Bandit", world, prompter, expert_answer("action_only"), range(episodes)))
+def played(environment: FrailBandit, episodes: int) -> list[Trajectory]:
+    prompter = PlainPrompter(environment.actions, "action_only")
+    return list(
+        play("Bandit", environment, prompter, expert_answer("action_only"), range(episodes))
+    )
 
 
 def test_a_lost_episode_is_a_failure_without_steps() -> None:
-    world = FrailBandit()
-    world.crashes, world.hangs = (1,), (2,)
-    found = played(world, 4)
+    environment = FrailBandit()
+    environment.crashes, environment.hangs = (1,), (2,)
+    found = played(environment, 4)
     assert [trajectory.failure for trajectory in found] == [
         None,
         EnvironmentFailure.CRASH,
@@ -104,15 +110,15 @@ def test_a_lost_episode_is_a_failure_without_steps() -> None:
 
 
 def test_too_many_in_a_row_are_the_end() -> None:
-    world = FrailBandit()
-    world.crashes = (0, 1, 2, 4, 5, 6)
-    assert len(played(world, 7)) == 7
-    world.crashes = (0, 1, 2, 3)
+    environment = FrailBandit()
+    environment.crashes = (0, 1, 2, 4, 5, 6)
+    assert len(played(environment, 7)) == 7
+    environment.crashes = (0, 1, 2, 3)
     with pytest.raises(
         EnvironmentUnusableError,
         match=r"4 episodes in a row .* crash: seed 3: EnvironmentUnusableError: it has ended$",
     ):
-        played(world, 4)
+        played(environment, 4)
 
 
 @pytest.mark.parametrize("call", [1, 2, 3, 4, 7])
@@ -166,12 +172,12 @@ def test_a_bug_of_ours_and_ctrl_c_are_no_failures() -> None:
 
     with pytest.raises(ZeroDivisionError):
         climbed(Stairs, 1, Speechless())
-    world = FrailBandit()
+    environment = FrailBandit()
 
     def interrupted(seed: int) -> Observation:
         signal.raise_signal(signal.SIGINT)
         raise AssertionError
 
-    world.reset = interrupted
+    environment.reset = interrupted
     with pytest.raises(KeyboardInterrupt):
-        played(world, 1)
+        played(environment, 1)

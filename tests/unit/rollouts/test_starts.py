@@ -32,11 +32,11 @@ class SlowToStart(TroublesomeWorld):
 
 
 def collector(
-    slots: int = 4, other: str = "add", world: type[TroublesomeWorld] = TroublesomeWorld
+    slots: int = 4, other: str = "add", environment: type[TroublesomeWorld] = TroublesomeWorld
 ) -> Collector:
     return Collector(
         environment_id="Count",
-        runner=InProcessRunner(world, slots),
+        runner=InProcessRunner(environment, slots),
         policy=Dice({"end": 1 / 3, other: 2 / 3}),
         prompter=TOLD,
         sampling=SamplingConfig(max_new_tokens=8, temperature=1.0),
@@ -92,7 +92,7 @@ def test_a_start_that_fails_once_is_begun_anew() -> None:
     SlowToStart.starts = 0
     starts = [Start(0, seed=1, actions=("add", "add")), Start(1, seed=1, actions=("add",))]
     expected = collector().collect_from(starts)
-    found = collector(world=SlowToStart).collect_from(starts)
+    found = collector(environment=SlowToStart).collect_from(starts)
     assert [tale(one) for one in found] == [tale(one) for one in expected]
 
 
@@ -107,8 +107,8 @@ def test_a_restored_slot_tells_the_same_past() -> None:
 
 def test_a_scripted_agent_is_told_as_a_model_is() -> None:
     prompt = PromptConfig(history="window", history_steps=1)
-    world = open_task(EnvironmentConfig("NumberLine"), prompt, default_image_size=64)
-    episodes = play(world.id, world.factory(), world.prompter, expert_answer("thoughts"), range(9))
+    task = open_task(EnvironmentConfig("NumberLine"), prompt, default_image_size=64)
+    episodes = play(task.id, task.factory(), task.prompter, expert_answer("thoughts"), range(9))
     long = next(episode for episode in episodes if len(episode.steps) > 1)
     texts = [step.prompt.messages[-1].text for step in long.steps]
     assert "Before:" not in texts[0]

@@ -35,7 +35,14 @@ def trajectories(*, n: int = 3, logprob: float = -0.5, side: int = 4) -> list[Tr
     generator = np.random.default_rng(0)
     return [
         Trajectory(
-            "world", seed, "task", 0, (_step(generator, logprob, side),), None, False, metrics=()
+            "environment",
+            seed,
+            "task",
+            0,
+            (_step(generator, logprob, side),),
+            None,
+            False,
+            metrics=(),
         )
         for seed in range(n)
     ]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forethought.rollouts.shard_files import PictureEncoder
+from forethought.rollouts.shard_files import ImageEncoder
 from forethought.rollouts.store import (
     read_earned,
     read_shard,
@@ -170,7 +170,7 @@ def a_step(*, text: str = "go", image: Image | None = None, **changes: object) -
 
 
 def a_trajectory(*steps: Step, seed: int = 0) -> Trajectory:
-    return Trajectory("world", seed, "task", 0, steps, None, False, ())
+    return Trajectory("environment", seed, "task", 0, steps, None, False, ())
 
 
 @pytest.mark.parametrize(
@@ -246,9 +246,9 @@ def test_a_shard_of_the_same_name_is_replaced(tmp_path: Path) -> None:
     assert [trajectory.seed for trajectory in read_shard(path)] == [2]
 
 
-def test_equal_pictures_are_encoded_once_and_shared_when_read(tmp_path: Path) -> None:
+def test_equal_images_are_encoded_once_and_shared_when_read(tmp_path: Path) -> None:
     noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
-    encode = PictureEncoder()
+    encode = ImageEncoder()
     assert encode(noise) is encode(noise.copy())
     write_shard(tmp_path / "1.parquet", [a_trajectory(a_step(image=noise))])
     write_shard(tmp_path / "9.parquet", [a_trajectory(*[a_step(image=noise.copy())] * 9)])

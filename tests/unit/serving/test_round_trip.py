@@ -23,7 +23,7 @@ LIMITS = Limits(
 
 @pytest.fixture(scope="module")
 def policy() -> HuggingFacePolicy:
-    """Sharpened random weights: choices depend on words and picture."""
+    """Sharpened random weights: choices depend on words and image."""
     torch.set_num_threads(1)
     rng = np.random.default_rng(0)
     texts = [" ".join(rng.choice(WORDS, size=40)) for _ in range(50)]
@@ -37,13 +37,13 @@ def policy() -> HuggingFacePolicy:
 
 
 def conversations() -> list[tuple[Message, ...]]:
-    """With pictures, several turns, and none of either."""
+    """With images, several turns, and none of either."""
     noise = np.random.default_rng(1).integers(0, 256, (64, 64, 3), dtype=np.uint8)
-    pictures = (noise, np.zeros_like(noise))
+    images = (noise, np.zeros_like(noise))
     return [
         (Message("user", "move the number"),),
-        (Message("user", "current number", pictures[0]),),
-        (Message("user", "current number", pictures[1]),),
+        (Message("user", "current number", images[0]),),
+        (Message("user", "current number", images[1]),),
         (Message("system", "answer so"), Message("user", "target"), Message("assistant", "so")),
     ]
 
@@ -58,7 +58,7 @@ def answers(policy: Policy, temperature: float) -> list[Completion]:
     return [completion for _, completion in sorted(found.items())]
 
 
-def test_greedy_answers_are_equal_pictures_and_turns_included(policy: HuggingFacePolicy) -> None:
+def test_greedy_answers_are_equal_images_and_turns_included(policy: HuggingFacePolicy) -> None:
     own = answers(policy, 0.0)
     engine = Engine(policy, policy.require_room, seed=0)
     with serving(engine, model="m", host="127.0.0.1", port=0, limits=LIMITS) as url:
@@ -69,7 +69,7 @@ def test_greedy_answers_are_equal_pictures_and_turns_included(policy: HuggingFac
     engine.stop()
     assert [c.text for c in behind] == [c.text for c in own]
     assert [c.finish_reason for c in behind] == [c.finish_reason for c in own]
-    assert len({c.text for c in own}) == 4  # Each conversation, and each picture, has its own.
+    assert len({c.text for c in own}) == 4  # Each conversation, and each image, has its own.
     assert sampled[0] == sampled[1] != [c.text for c in own]
     assert api.usage.prompt_tokens == 3 * sum(
         len(policy.prompt(messages).token_ids) for messages in conversations()

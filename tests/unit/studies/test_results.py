@@ -181,7 +181,7 @@ def test_minutes_that_variants_share_count_once_in_the_sum(plan: Plan) -> None:
     assert json.loads(to_json(summary))["training_s"] == 360.0
 
 
-def test_the_pictures(plan: Plan) -> None:
+def test_the_images(plan: Plan) -> None:
     for run in plan.runs():
         lines = [{"step": n, "success_rate": n / 2} for n in (1, 2)]
         text = "".join(json.dumps(line) + "\n" for line in lines)

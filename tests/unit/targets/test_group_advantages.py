@@ -51,7 +51,7 @@ def test_seeds_make_groups_in_any_order() -> None:
     assert got == [[-1.0], [-5.0], [5.0], [1.0]]
 
 
-def test_worlds_with_equal_seeds_are_different_groups() -> None:
+def test_environments_with_equal_seeds_are_different_groups() -> None:
     elsewhere = [replace(episode(reward), environment_id="other") for reward in (10.0, 20.0)]
     assert advantages_of(episode(1.0), elsewhere[0], episode(3.0), elsewhere[1]) == [
         [-1.0],
@@ -113,12 +113,12 @@ def test_a_group_of_failures() -> None:
     ],
 )
 def test_not_a_whole_episode(wrong: Trajectory, message: str) -> None:
-    with pytest.raises(ValueError, match=f"World, seed 7.*{message}"):
+    with pytest.raises(ValueError, match=f"Environment, seed 7.*{message}"):
         advantages_of(wrong, episode(1.0))
 
 
 def test_a_group_of_one_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"World, seed 8: .* at least 2 episodes, got 1"):
+    with pytest.raises(ValueError, match=r"Environment, seed 8: .* at least 2 episodes, got 1"):
         advantages_of(episode(1.0), episode(1.0), episode(1.0, seed=8))
 
 

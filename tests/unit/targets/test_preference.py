@@ -95,7 +95,7 @@ def test_as_printed_lingering_half_way_beats_winning() -> None:
             trajectory(Did("a", progress=0.5), Did("b", progress=1.0), success=True),
             "progress_delta",
             [37.5, 25.0],
-            id="a world that measures progress",
+            id="an environment that measures progress",
         ),
         pytest.param(
             trajectory(Did("a"), Did("b"), success=True),
@@ -113,7 +113,7 @@ def test_as_printed_lingering_half_way_beats_winning() -> None:
             trajectory(Did("a", reward=1.0), Did("b", reward=10.0, progress=1.0), success=True),
             "reward",
             [6.0, 10.0],
-            id="the world's own reward",
+            id="the environment's own reward",
         ),
     ],
 )
@@ -151,7 +151,9 @@ def test_refused() -> None:
         preference_scores(progress_T=fine, is_invalid_T=fine, gamma=0.9)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"gamma: expected 0 to 1, got 1\.5"):
         preference_scores(progress_T=fine, is_invalid_T=np.array([False] * 2), gamma=1.5)
-    with pytest.raises(ValueError, match="World, seed 0: expected an episode played to its end"):
+    with pytest.raises(
+        ValueError, match="Environment, seed 0: expected an episode played to its end"
+    ):
         trajectory_scores(trajectory(Did("a"), ends=""), pair_reward="progress_delta", gamma=0.9)
 
 
@@ -189,7 +191,7 @@ def test_what_is_seen_within_a_horizon(at: int, horizon: int, expected: float) -
 
 
 def test_a_success_counts_where_it_is_seen() -> None:
-    """In a world that measures no progress."""
+    """In an environment that measures no progress."""
     won = trajectory(Did("a"), Did("b"), success=True)
     near, far = (
         lookahead_score(won, at=0, horizon=horizon, pair_reward="progress_delta", gamma=0.5)

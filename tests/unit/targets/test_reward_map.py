@@ -40,7 +40,7 @@ WORDLE = RewardMap(lowest=-6.0, highest=0.0)
 )
 def test_a_reward_and_back(reward: float, discount: float, mapped: float) -> None:
     assert WORDLE.reward(reward, discount=discount) == pytest.approx(mapped)
-    assert WORDLE.world_reward(mapped, discount=discount) == pytest.approx(reward)
+    assert WORDLE.environment_reward(mapped, discount=discount) == pytest.approx(reward)
 
 
 @pytest.mark.parametrize("gamma", [1.0, 0.9, 0.0])
@@ -123,7 +123,9 @@ def test_out_of_range_is_refused_by_name(
     if message is None:
         require_in_range(ENDED, reward_map, gamma=0.9, name="shard, trajectory 4")
         return
-    with pytest.raises(ConfigError, match=rf"shard, trajectory 4 \(World, seed 7\).*{message}"):
+    with pytest.raises(
+        ConfigError, match=rf"shard, trajectory 4 \(Environment, seed 7\).*{message}"
+    ):
         require_in_range(ENDED, reward_map, gamma=0.9, name="shard, trajectory 4")
 
 

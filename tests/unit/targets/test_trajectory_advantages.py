@@ -60,7 +60,7 @@ def test_end(played: Trajectory, advantages: list[float], returns: list[float]) 
             id="truncated without the value that follows",
         ),
         pytest.param(replace(CUT, bootstrap_value=None), "truncated or cut", id="cut without it"),
-        pytest.param(replace(CUT, steps=()), "World, seed 7: .* one step", id="no steps"),
+        pytest.param(replace(CUT, steps=()), "Environment, seed 7: .* one step", id="no steps"),
         pytest.param(
             replace(CUT, failure=EnvironmentFailure.CRASH), "a crash is not", id="crashed episode"
         ),

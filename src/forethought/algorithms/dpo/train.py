@@ -230,7 +230,7 @@ def plan_dpo(config: DPOConfig) -> list[str]:
     memory = rollout_memory(config, model, lengths)
     if not config.lora.components:
         memory["reference"] = 4 * model.trained
-    memory |= image_memory(lengths.pictures, rollout.steps_per_iteration)
+    memory |= image_memory(lengths.images, rollout.steps_per_iteration)
     work = _played_work(config) if data is None else _stored_work(config)
     return plan_lines(config, model, lengths, [_loss_line(config), *work], memory)
 

@@ -260,5 +260,5 @@ def plan_ppo(config: PPOConfig) -> list[str]:
         f"{lengths.prompt:.0f} of prompt and up to {rollout.sampling.max_new_tokens} of answer)",
     ]
     memory = rollout_memory(config, model, lengths)
-    memory |= image_memory(lengths.pictures, rollout.steps_per_iteration)
+    memory |= image_memory(lengths.images, rollout.steps_per_iteration)
     return plan_lines(config, model, lengths, work, memory)

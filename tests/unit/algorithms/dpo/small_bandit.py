@@ -10,7 +10,7 @@ from forethought.rollouts.task import open_task
 from forethought.targets.pairs import Compared, Pair, candidates_of, make_pairs
 from forethought.targets.preference import trajectory_scores
 
-WORLD = EnvironmentConfig("Bandit", options=("arms=3",))
+ENVIRONMENT = EnvironmentConfig("Bandit", options=("arms=3",))
 SIZE = TinySize(hidden_size=16, intermediate_size=16, layers=1, heads=2, vision_hidden_size=8)
 
 
@@ -21,11 +21,11 @@ def save_small_model(folder: Path) -> Path:
 
 
 def pairs_in_play(compared: Compared) -> list[Pair]:
-    world = open_task(WORLD, PromptConfig(), default_image_size=None)
+    task = open_task(ENVIRONMENT, PromptConfig(), default_image_size=None)
     candidates = [
         candidate
         for answer in (expert_answer("thoughts"), random_answer(0))
-        for t in play(world.id, world.factory(), world.prompter, answer, range(12))
+        for t in play(task.id, task.factory(), task.prompter, answer, range(12))
         for candidate in candidates_of(
             t, trajectory_scores(t, pair_reward="progress_delta", gamma=0.9)
         )

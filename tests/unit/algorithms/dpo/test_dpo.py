@@ -41,7 +41,7 @@ from forethought.training.reference import (
     start_reference,
 )
 from forethought.training.run import Run
-from tests.unit.algorithms.dpo.small_bandit import WORLD, pairs_in_play, save_small_model
+from tests.unit.algorithms.dpo.small_bandit import ENVIRONMENT, pairs_in_play, save_small_model
 
 LOSS_TYPES: list[LossType] = [
     *("sigmoid", "constant_action", "apw", "ipo", "robust", "rpo", "hinge", "kto", "simpo"),
@@ -58,9 +58,9 @@ def one_thread() -> None:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Episodes of the expert and of chance, who meet in the same states."""
     folder = tmp_path_factory.mktemp("data")
-    world = open_task(WORLD, PromptConfig(), default_image_size=None)
+    task = open_task(ENVIRONMENT, PromptConfig(), default_image_size=None)
     for name, answer in (("expert", expert_answer("thoughts")), ("random", random_answer(0))):
-        episodes = play(world.id, world.factory(), world.prompter, answer, range(12))
+        episodes = play(task.id, task.factory(), task.prompter, answer, range(12))
         write_shard(folder / f"{name}.parquet", list(episodes))
     return folder
 
@@ -79,7 +79,7 @@ def settings(model: Path, data: Path, output: Path) -> DPOConfig:
         epochs=3,
         batch_size=4,
         checkpoint_every=1,
-        environment=WORLD,
+        environment=ENVIRONMENT,
         rollout=RolloutConfig(sampling=SamplingConfig(temperature=1.0), on_invalid="penalize"),
         optimizer=OptimizerConfig(learning_rate=1e-3, schedule="constant"),
         compute=ComputeConfig(threads=1),

@@ -25,7 +25,7 @@ from forethought.types import Trajectory
 from tests.unit.algorithms.stairs import TOP, Stairs
 from tests.unit.rollouts.dice import Dice
 
-WORLD = EnvironmentConfig("tests.unit.algorithms.stairs:Stairs")
+ENVIRONMENT = EnvironmentConfig("tests.unit.algorithms.stairs:Stairs")
 
 
 class Alone:
@@ -39,7 +39,7 @@ class Alone:
 
 def settings(pairing: Pairing, **changes: Any) -> DPOConfig:
     config = DPOConfig(
-        environment=WORLD,
+        environment=ENVIRONMENT,
         total_steps=64,
         pairing=pairing,
         pairs_per_iteration=64,
@@ -61,11 +61,11 @@ class Counting(Alone):
 
 
 def play(config: DPOConfig, iteration: int = 0, run: Any = None) -> Gathered:
-    world: Task = open_task(WORLD, PromptConfig(), default_image_size=None)
+    task: Task = open_task(ENVIRONMENT, PromptConfig(), default_image_size=None)
     run = run or Alone()
     policy: Any = Dice({"up": 0.5, "down": 0.3, "jump": 0.2})
     with InProcessRunner(Stairs, 8) as runner:
-        collectors = make_collectors(config, policy, world, runner, run, lambda _: None)
+        collectors = make_collectors(config, policy, task, runner, run, lambda _: None)
         for number in range(iteration):
             gather(collectors, config, run, number)
         return gather(collectors, config, run, iteration)

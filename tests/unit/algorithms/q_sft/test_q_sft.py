@@ -244,8 +244,8 @@ def test_steps_of_phases(q_sft_config: QSFTConfig) -> None:
 # The data
 
 
-def loaded(config: QSFTConfig, world: Task, model: Path) -> OfflineData:
-    return load_offline(config, world, load_policy(str(model), slots=1))
+def loaded(config: QSFTConfig, task: Task, model: Path) -> OfflineData:
+    return load_offline(config, task, load_policy(str(model), slots=1))
 
 
 def test_the_map_is_given_or_declared_or_fitted(

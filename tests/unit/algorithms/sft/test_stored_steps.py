@@ -100,23 +100,23 @@ def test_it_does_what_it_is_asked_for(small_model: Path, crossing: Task, tmp_pat
     assert [success(model, level) for level in (1, 2, None)] == [0.0, 1.0, 1.0]
 
 
-def turning_off(world: Task, seeds: range) -> Iterator[Trajectory]:
+def turning_off(task: Task, seeds: range) -> Iterator[Trajectory]:
     """From the north to the crossing, and there to the right, into the pit."""
 
     def answer(_: object, seen: Observation) -> str:
         move = "right" if seen.text is not None and "row 2" in seen.text else "down"
         return write_response(ExpertAction(move, ()), "action_only")
 
-    return play(world.id, Crossing(), world.prompter, answer, seeds)
+    return play(task.id, Crossing(), task.prompter, answer, seeds)
 
 
 def success(model: Path, level: int | None) -> float:
     prompt = replace(ACTION_ONLY, return_bins=2, return_bin=level)
     environment = EnvironmentConfig(CROSSING.id)
-    world = open_task(environment, prompt, default_image_size=None)
+    task = open_task(environment, prompt, default_image_size=None)
     settings = EvaluationSettings(
         episodes=8, sampling=SamplingConfig(temperature=0.0, max_new_tokens=12), num_envs=8
     )
-    played = play_policy(load_policy(str(model), slots=8), world, settings)
+    played = play_policy(load_policy(str(model), slots=8), task, settings)
     north = [one for one in played if one.seed % 4 == 0]
     return sum(one.success for one in north) / len(north)

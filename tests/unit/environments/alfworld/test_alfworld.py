@@ -1,4 +1,4 @@
-"""The world: which game a seed stands for, what is paid, what is shown."""
+"""The environment: which game a seed stands for, what is paid, what is shown."""
 
 import json
 from pathlib import Path
@@ -27,29 +27,29 @@ LABELS = ["Look", "Pick", "Clean", "Cool", "Heat", "Pick2"]
 
 
 @pytest.fixture
-def world(games: Path) -> ALFWorld:
+def environment(games: Path) -> ALFWorld:
     return ALFWorld(games=str(games))
 
 
-def play(world: ALFWorld, seed: int) -> list[float]:
-    world.reset(seed)
+def play(environment: ALFWorld, seed: int) -> list[float]:
+    environment.reset(seed)
     rewards: list[float] = []
-    while not world.success():
-        rewards.append(world.step(world.expert().action).reward)
+    while not environment.success():
+        rewards.append(environment.step(environment.expert().action).reward)
     return rewards
 
 
-def test_seeds_go_through_the_games(world: ALFWorld) -> None:
-    assert [world.reset(seed).task_type for seed in range(7)] == [*LABELS, "Look"]
+def test_seeds_go_through_the_games(environment: ALFWorld) -> None:
+    assert [environment.reset(seed).task_type for seed in range(7)] == [*LABELS, "Look"]
 
 
-def test_held_out_seeds_play_held_out_games(world: ALFWorld, games: Path) -> None:
+def test_held_out_seeds_play_held_out_games(environment: ALFWorld, games: Path) -> None:
     """The range is that of `rollouts/seeding.py`."""
     assert episode_seed(Split.EVALUATION, 0, 0) == EVALUATION_SEEDS
     for split in (Split.TRAINING, Split.DEMONSTRATION):
         assert max(episode_seed(split, run, 0) for run in range(99)) < EVALUATION_SEEDS
-    held_out = world.reset(EVALUATION_SEEDS).state_key
-    training = world.reset(EVALUATION_SEEDS - 6).state_key
+    held_out = environment.reset(EVALUATION_SEEDS).state_key
+    training = environment.reset(EVALUATION_SEEDS - 6).state_key
     seeds = {"valid_seen": held_out, "train": training}
     for split, key in seeds.items():
         named = ALFWorld(games=str(games), split=split)  # pyright: ignore[reportArgumentType]
@@ -58,10 +58,10 @@ def test_held_out_seeds_play_held_out_games(world: ALFWorld, games: Path) -> Non
 
 @pytest.mark.parametrize("split", ["by_seed", "train", "valid_unseen"])
 def test_held_out_episodes_are_all_different(games: Path, split: SplitOption) -> None:
-    world = ALFWorld(games=str(games), split=split)
-    seeds = range(EVALUATION_SEEDS, EVALUATION_SEEDS + world.held_out_episodes + 1)
-    keys = [world.reset(seed).state_key for seed in seeds]
-    assert len(set(keys)) == world.held_out_episodes == 6
+    environment = ALFWorld(games=str(games), split=split)
+    seeds = range(EVALUATION_SEEDS, EVALUATION_SEEDS + environment.held_out_episodes + 1)
+    keys = [environment.reset(seed).state_key for seed in seeds]
+    assert len(set(keys)) == environment.held_out_episodes == 6
     assert keys[-1] == keys[0]
 
 
@@ -73,103 +73,103 @@ def test_generated_games_are_counted_too() -> None:
     ("kind", "total"),
     [(0, 52), (1, 51), (2, 53), (3, 52), (4, 53), (5, 52)],
 )
-def test_the_expert_gets_everything(world: ALFWorld, kind: int, total: float) -> None:
+def test_the_expert_gets_everything(environment: ALFWorld, kind: int, total: float) -> None:
     """50, and 1 for each condition: two for looking, one for picking, three for a state; but a
     mug lies in the fridge and is cool already; two for two."""
-    assert sum(play(world, kind)) == total
-    metrics = dict(world.metrics())
+    assert sum(play(environment, kind)) == total
+    metrics = dict(environment.metrics())
     assert metrics["progress"] == 1
     assert metrics["goal_reward"] == 50
     assert metrics["progress_reward"] == total - 50
     assert metrics["official"] == 0
 
 
-def test_an_inadmissible_command_costs_and_changes_nothing(world: ALFWorld) -> None:
-    before = world.reset(4)
+def test_an_inadmissible_command_costs_and_changes_nothing(environment: ALFWorld) -> None:
+    before = environment.reset(4)
     for _ in range(2):
-        assert world.step("go to shelf 12").reward == -1
-    assert world.step("fly").reward == -1
-    after = world.observation()
+        assert environment.step("go to shelf 12").reward == -1
+    assert environment.step("fly").reward == -1
+    after = environment.observation()
     assert after.text == "Nothing happens."
     assert after.admissible_actions == before.admissible_actions
-    metrics = dict(world.metrics())
+    metrics = dict(environment.metrics())
     assert (metrics["inadmissible"], metrics["distinct_inadmissible"]) == (3, 2)
 
 
 def test_matching(games: Path) -> None:
-    """RL4VLM's code takes the first admissible command that the text contains; what the world
+    """RL4VLM's code takes the first admissible command that the text contains; what the environment
     takes for a command is a valid answer, and recorded as that command."""
     texts = {"go to shelf 12": "go to shelf 1", " go to shelf 1\n": "go to shelf 1"}
     rules: dict[Match, list[bool]] = {"exact": [False, True], "reference": [True, True]}
     for match, accepted in rules.items():
-        world = ALFWorld(games=str(games), match=match)
+        environment = ALFWorld(games=str(games), match=match)
         for text, is_accepted in zip(texts, accepted, strict=True):
-            world.reset(1)
+            environment.reset(1)
             answer = written(json.dumps({"action": text}))
             parsed = parse_response(
                 answer,
-                world.observation().admissible_actions,
-                resolve_action=world.resolve_action,
+                environment.observation().admissible_actions,
+                resolve_action=environment.resolve_action,
             )
             assert parsed.is_valid is is_accepted
             assert parsed.action == ("go to shelf 1" if is_accepted else text)
-            assert (world.step(text).reward == 0) is is_accepted
+            assert (environment.step(text).reward == 0) is is_accepted
 
 
 def test_limit(games: Path) -> None:
-    world = ALFWorld(games=str(games), limit_steps=2)
-    world.reset(0)
-    assert not world.step("look").truncated
-    last = world.step("look")
+    environment = ALFWorld(games=str(games), limit_steps=2)
+    environment.reset(0)
+    assert not environment.step("look").truncated
+    last = environment.step("look")
     assert last.truncated
     assert not last.terminated
     with pytest.raises(RuntimeError):
-        world.step("look")
-    assert world.legal_actions() == ()
+        environment.step("look")
+    assert environment.legal_actions() == ()
 
 
 def test_winning_at_the_limit_terminates(games: Path) -> None:
     steps = len(play(ALFWorld(games=str(games)), 1))
-    world = ALFWorld(games=str(games), limit_steps=steps)
-    world.reset(1)
+    environment = ALFWorld(games=str(games), limit_steps=steps)
+    environment.reset(1)
     for _ in range(steps - 1):
-        world.step(world.expert().action)
-    last = world.step(world.expert().action)
+        environment.step(environment.expert().action)
+    last = environment.step(environment.expert().action)
     assert (last.terminated, last.truncated) == (True, False)
 
 
-def test_a_snapshot_is_come_back_to(world: ALFWorld, games: Path) -> None:
-    world.reset(5)
+def test_a_snapshot_is_come_back_to(environment: ALFWorld, games: Path) -> None:
+    environment.reset(5)
     for action in ("go to drawer 1", "dance", "open drawer 2"):
-        world.step(action)
-    snapshot = world.snapshot()
-    here = world.observation()
-    world.step("go to shelf 1")
-    assert world.restore(snapshot).state_key == here.state_key
+        environment.step(action)
+    snapshot = environment.snapshot()
+    here = environment.observation()
+    environment.step("go to shelf 1")
+    assert environment.restore(snapshot).state_key == here.state_key
     other = ALFWorld(games=str(games))
     assert other.restore(snapshot).state_key == here.state_key
-    assert other.metrics() == world.metrics()
+    assert other.metrics() == environment.metrics()
 
 
-def test_equal_states_have_equal_keys(world: ALFWorld) -> None:
+def test_equal_states_have_equal_keys(environment: ALFWorld) -> None:
     """Two ways to the same place; not so where a drawer was opened on the way."""
 
     def key(*actions: str) -> str:
-        world.reset(1)
+        environment.reset(1)
         for action in actions:
-            world.step(action)
-        return world.observation().state_key
+            environment.step(action)
+        return environment.observation().state_key
 
     direct = key("go to shelf 1")
     assert key("go to fridge 1", "go to shelf 1") == direct
     assert key("go to drawer 1", "open drawer 1", "go to shelf 1") != direct
-    world.reset(4)
-    world.step("go to shelf 1")
-    assert world.observation().state_key != direct, "another game"
+    environment.reset(4)
+    environment.step("go to shelf 1")
+    assert environment.observation().state_key != direct, "another game"
 
 
-def test_the_goal_tells_nothing_that_is_hidden(world: ALFWorld) -> None:
-    observation = world.reset(4)
+def test_the_goal_tells_nothing_that_is_hidden(environment: ALFWorld) -> None:
+    observation = environment.reset(4)
     assert observation.goal == "put a hot mug in shelf"
     assert "mug 1" not in (observation.text or "")
 
@@ -186,8 +186,8 @@ def test_views(games: Path, view: View, has_text: bool, has_image: bool) -> None
 
 def test_an_expert_that_scans_plays_the_same(games: Path) -> None:
     direct, scans = ALFWorld(games=str(games)), ALFWorld(games=str(games), expert="scan")
-    for world in (direct, scans):
-        world.reset(0)
+    for environment in (direct, scans):
+        environment.reset(0)
     one, other = direct.expert(), scans.expert()
     assert one.action == other.action
     assert "left are" in other.fields[0][1]

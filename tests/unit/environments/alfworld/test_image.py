@@ -1,4 +1,4 @@
-"""The schematic picture: what it shows, and what it must not show."""
+"""The schematic image: what it shows, and what it must not show."""
 
 from dataclasses import replace
 
@@ -76,10 +76,10 @@ def test_what_matters_can_be_seen(change: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("size", [48, 64, 300])
 def test_sizes(size: int) -> None:
-    picture = draw_scene(size, KITCHEN, labels=False)
-    assert picture.shape == (size, size, 3)
-    assert picture.dtype == np.uint8
-    assert not picture.flags.writeable
+    image = draw_scene(size, KITCHEN, labels=False)
+    assert image.shape == (size, size, 3)
+    assert image.dtype == np.uint8
+    assert not image.flags.writeable
 
 
 def test_labels_are_an_addition() -> None:

@@ -54,7 +54,7 @@ class StandIn:
 
 
 @pytest.fixture
-def world(games: Path) -> ThorWorld:
+def environment(games: Path) -> ThorWorld:
     return ThorWorld(games=str(games), surface=StandIn(), image_size=64)
 
 
@@ -62,13 +62,13 @@ def test_the_contract(games: Path) -> None:
     check_environment(lambda: ThorWorld(games=str(games), surface=StandIn()), episodes=3)
 
 
-def test_frames_are_turned_round(world: ThorWorld) -> None:
-    image = world.reset(0).image
+def test_frames_are_turned_round(environment: ThorWorld) -> None:
+    image = environment.reset(0).image
     assert image is not None
     assert image.shape == (64, 64, 3)
     assert image[0, 0].tolist() == [0, 0, 200]
-    world.step("look")
-    later = world.observation().image
+    environment.step("look")
+    later = environment.observation().image
     assert later is not None
     assert later[0, 0].tolist() == [1, 0, 200]
 
@@ -78,27 +78,27 @@ def test_other_frames_are_refused() -> None:
         to_image(np.zeros((300, 300), dtype=np.uint8), 64)
 
 
-def test_rewards_come_from_the_simulators_progress(world: ThorWorld) -> None:
-    world.reset(4)
+def test_rewards_come_from_the_simulators_progress(environment: ThorWorld) -> None:
+    environment.reset(4)
     total = 0.0
-    while not world.success():
-        total += world.step(world.expert().action).reward
+    while not environment.success():
+        total += environment.step(environment.expert().action).reward
     assert total == 53
-    assert dict(world.metrics())["progress"] == 1
+    assert dict(environment.metrics())["progress"] == 1
 
 
-def test_an_inadmissible_command_does_not_reach_the_simulator(world: ThorWorld) -> None:
-    world.reset(0)
-    assert world.step("fly").reward == -1
-    observation = world.observation()
+def test_an_inadmissible_command_does_not_reach_the_simulator(environment: ThorWorld) -> None:
+    environment.reset(0)
+    assert environment.step("fly").reward == -1
+    observation = environment.observation()
     assert observation.text == "Nothing happens."
     assert observation.image is not None
     assert observation.image[0, 0, 0] == 0, "no step was taken"
 
 
-def test_the_seed_alone_decides_on_the_game(world: ThorWorld) -> None:
+def test_the_seed_alone_decides_on_the_game(environment: ThorWorld) -> None:
     state = random.getstate()
-    keys = [world.reset(seed).state_key for seed in (0, 3, 0)]
+    keys = [environment.reset(seed).state_key for seed in (0, 3, 0)]
     assert keys[0] == keys[2] != keys[1]
     assert random.getstate() == state
 

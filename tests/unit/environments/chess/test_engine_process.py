@@ -41,8 +41,8 @@ MOVES = ("e2e4", "g1f3", "f1c4", "e1g1", "d2d3", "b1c3", "c1g5", "a2a3")
 GONE_WITHIN_S = 20.0
 
 
-def engine_of(world: Chess) -> Stockfish:
-    engine: object = vars(world)["_opponent"]
+def engine_of(environment: Chess) -> Stockfish:
+    engine: object = vars(environment)["_opponent"]
     assert isinstance(engine, Stockfish)
     return engine
 
@@ -66,39 +66,39 @@ def has_gone(process_id: int) -> bool:
 
 
 @pytest.fixture
-def world() -> Iterator[Chess]:
+def environment() -> Iterator[Chess]:
     made = Chess()
     yield made
     made.close()
 
 
-def play(world: Chess, seed: int, disturb: int | None = None) -> list[str]:
+def play(environment: Chess, seed: int, disturb: int | None = None) -> list[str]:
     """Plays what is legal of `MOVES`; at move number `disturb` the engine is killed."""
-    world.reset(seed)
+    environment.reset(seed)
     states: list[str] = []
     for number, move in enumerate(MOVES):
         if number == disturb:
-            process_id = engine_of(world).process_id
+            process_id = engine_of(environment).process_id
             assert process_id is not None
             os.kill(process_id, signal.SIGKILL)
             assert has_gone(process_id)
-        if move in world.legal_actions():
-            world.step(move)
-        states.append(world.observation().state_key)
+        if move in environment.legal_actions():
+            environment.step(move)
+        states.append(environment.observation().state_key)
     return states
 
 
 @needs_stockfish
-def test_a_seed_is_a_game(world: Chess) -> None:
+def test_a_seed_is_a_game(environment: Chess) -> None:
     """Whatever else was asked of the engine, and whichever process answers."""
-    games = [play(world, seed) for seed in (1, 2, 1)]
+    games = [play(environment, seed) for seed in (1, 2, 1)]
     assert games[0] == games[2] != games[1]
-    world.reset(1)
-    world.expert()
-    world.close()
-    assert play(world, 1, disturb=4) == games[0]
-    assert dict(world.metrics())["engine_restarts"] == 1
-    assert dict(world.metrics())["illegal_moves"] == 0
+    environment.reset(1)
+    environment.expert()
+    environment.close()
+    assert play(environment, 1, disturb=4) == games[0]
+    assert dict(environment.metrics())["engine_restarts"] == 1
+    assert dict(environment.metrics())["illegal_moves"] == 0
 
 
 @needs_stockfish
@@ -116,17 +116,17 @@ def test_a_search_depends_on_nothing_but_the_question() -> None:
 
 
 @needs_stockfish
-def test_the_expert_and_the_data_policy_play_legal_moves(world: Chess) -> None:
-    world.reset(3)
-    player = world.data_policy(0.5, np.random.default_rng(0))
+def test_the_expert_and_the_data_policy_play_legal_moves(environment: Chess) -> None:
+    environment.reset(3)
+    player = environment.data_policy(0.5, np.random.default_rng(0))
     for _ in range(6):
-        assert player().action in world.legal_actions()
-        expert_action = world.expert()
-        assert expert_action.action in world.legal_actions()
-        assert world.step(expert_action.action).reward >= 0
+        assert player().action in environment.legal_actions()
+        expert_action = environment.expert()
+        assert expert_action.action in environment.legal_actions()
+        assert environment.step(expert_action.action).reward >= 0
     for skill in (-0.1, 1.1):
         with pytest.raises(ConfigError, match="0 to 1"):
-            world.data_policy(skill, np.random.default_rng(0))
+            environment.data_policy(skill, np.random.default_rng(0))
     with pytest.raises(ConfigError, match="opponent=stockfish"):
         Chess(opponent="builtin").data_policy(0.5, np.random.default_rng(0))
 
@@ -186,22 +186,22 @@ def test_trouble_once_is_made_good(
 
 def test_a_failure_leaves_the_position(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(game, "RANDOM_RATE", 0.0)
-    world = Chess(stockfish=fake_engine(tmp_path, DIE))
-    before = world.reset(0)
+    environment = Chess(stockfish=fake_engine(tmp_path, DIE))
+    before = environment.reset(0)
     with pytest.raises(EngineCrashError):
-        world.step("e2e4")
-    assert world.observation().state_key == before.state_key
+        environment.step("e2e4")
+    assert environment.observation().state_key == before.state_key
     Path(tmp_path / "engine").unlink()
     with pytest.raises(EngineCrashError, match="cannot be started: No such file"):
-        world.step("e2e4")
+        environment.step("e2e4")
     assert issubclass(EngineTimeoutError, TimeoutError)
 
 
 def test_an_illegal_move_asks_no_engine(tmp_path: Path) -> None:
-    world = Chess(stockfish=fake_engine(tmp_path, DIE))
-    world.reset(0)
-    assert world.step("e2e5") == Transition(-1.0, False, False)
-    assert engine_of(world).process_id is None
+    environment = Chess(stockfish=fake_engine(tmp_path, DIE))
+    environment.reset(0)
+    assert environment.step("e2e5") == Transition(-1.0, False, False)
+    assert engine_of(environment).process_id is None
 
 
 def test_without_stockfish(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +214,7 @@ def test_without_stockfish(monkeypatch: pytest.MonkeyPatch) -> None:
     assert make_environment("Chess", opponent="builtin").reset(0).task_type.endswith("opponent")
     with pytest.raises(MissingDependencyError, match="'/no/engine', not found"):
         require_stockfish("/no/engine")
-    (finding,) = (f for f in doctor.check_worlds() if f.name == "stockfish")
+    (finding,) = (f for f in doctor.check_environments() if f.name == "stockfish")
     assert (finding.status, finding.fix) == ("missing", "apt-get install stockfish")
     assert not finding.is_fatal
 
@@ -224,13 +224,13 @@ def test_the_terminals_signals_are_the_parents_affair(
 ) -> None:
     """Ctrl-C goes to a group of processes; an engine has one of its own."""
     monkeypatch.setattr(game, "RANDOM_RATE", 0.0)
-    world = Chess(stockfish=fake_engine(tmp_path, ANSWER))
-    world.reset(0)
-    world.step("e2e4")
-    process_id = engine_of(world).process_id
+    environment = Chess(stockfish=fake_engine(tmp_path, ANSWER))
+    environment.reset(0)
+    environment.step("e2e4")
+    process_id = engine_of(environment).process_id
     assert process_id is not None
     assert os.getpgid(process_id) == process_id
-    world.close()
+    environment.close()
 
 
 PARENT = """
@@ -238,10 +238,10 @@ import os, signal, sys, time
 from forethought.environments.chess import game
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 game.RANDOM_RATE = 0.0
-world = game.Chess(stockfish=sys.argv[1])
-world.reset(0)
-world.step("e2e4")
-print(world._opponent.process_id, flush=True)
+environment = game.Chess(stockfish=sys.argv[1])
+environment.reset(0)
+environment.step("e2e4")
+print(environment._opponent.process_id, flush=True)
 {then}
 """
 
@@ -314,13 +314,13 @@ def test_a_program_that_is_no_engine_is_refused_before_a_game(
 
 
 @needs_stockfish
-def test_closing_ends_the_engine_and_another_game_starts_one(world: Chess) -> None:
-    play(world, 0)
-    process_id = engine_of(world).process_id
+def test_closing_ends_the_engine_and_another_game_starts_one(environment: Chess) -> None:
+    play(environment, 0)
+    process_id = engine_of(environment).process_id
     assert process_id is not None
-    world.close()
+    environment.close()
     assert has_gone(process_id)
-    world.close()
-    play(world, 0)
-    assert engine_of(world).process_id not in (None, process_id)
-    assert dict(world.metrics())["engine_restarts"] == 0
+    environment.close()
+    play(environment, 0)
+    assert engine_of(environment).process_id not in (None, process_id)
+    assert dict(environment.metrics())["engine_restarts"] == 0

@@ -42,7 +42,7 @@ def _a_script(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(game, "RANDOM_RATE", 0.0)
 
 
-def world(monkeypatch: pytest.MonkeyPatch, replies: str = "", **options: object) -> Chess:
+def scripted(monkeypatch: pytest.MonkeyPatch, replies: str = "", **options: object) -> Chess:
     """Against these replies; Black moves on even half-moves, White on odd ones."""
     monkeypatch.setattr(Script, "moves", tuple(replies.split()))
     made = Chess(opponent="builtin", **options)  # type: ignore[arg-type]
@@ -50,16 +50,16 @@ def world(monkeypatch: pytest.MonkeyPatch, replies: str = "", **options: object)
     return made
 
 
-def play(world: Chess, moves: str) -> list[Transition]:
-    return [world.step(move) for move in moves.split()]
+def play(environment: Chess, moves: str) -> list[Transition]:
+    return [environment.step(move) for move in moves.split()]
 
 
-def measure(world: Chess, name: str) -> float:
-    return dict(world.metrics())[name]
+def measure(environment: Chess, name: str) -> float:
+    return dict(environment.metrics())[name]
 
 
 def test_checkmate_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    scholar = world(monkeypatch, "e7e5 b8c6 g8f6")
+    scholar = scripted(monkeypatch, "e7e5 b8c6 g8f6")
     assert play(scholar, "e2e4 f1c4 d1h5") == [(0.0, False, False)] * 3
     assert not scholar.success()
     assert scholar.step("h5f7") == (1.0, True, False)
@@ -73,7 +73,7 @@ def test_checkmate_pays(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_both_sides_play_the_same_game(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gymnasium's view adds nothing and leaves nothing out."""
-    words = world(monkeypatch, "e7e5 b8c6 g8f6")
+    words = scripted(monkeypatch, "e7e5 b8c6 g8f6")
     environment = GymnasiumView("Chess", opponent="builtin")
     assert environment.reset(seed=0)[0] == START
     for move in ("e2e4", "e2e4", "f1c4", "d1h5", "h5f7"):
@@ -85,7 +85,7 @@ def test_both_sides_play_the_same_game(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_being_mated_pays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    fool = world(monkeypatch, "e7e5 d8h4")
+    fool = scripted(monkeypatch, "e7e5 d8h4")
     assert play(fool, "f2f3 g2g4") == [(0.0, False, False), (0.0, True, False)]
     assert not fool.success()
     assert measure(fool, "mated") == 1
@@ -97,7 +97,7 @@ def test_black_may_win(monkeypatch: pytest.MonkeyPatch) -> None:
         return chess.Move.from_uci(("f2f3", "g2g4")[board.ply() // 2])
 
     monkeypatch.setattr(Script, "reply", reply)
-    fool = world(monkeypatch, color="black")
+    fool = scripted(monkeypatch, color="black")
     assert fool.observation().text == chess.Board(START).fen().replace(
         "PPPPPPPP/RNBQKBNR w", "PPPPP1PP/RNBQKBNR b"
     ).replace("/8/PPPPP1PP", "/5P2/PPPPP1PP")
@@ -107,7 +107,7 @@ def test_black_may_win(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_stalemate_is_a_draw(monkeypatch: pytest.MonkeyPatch) -> None:
     """The shortest known one: ten moves."""
-    loyd = world(monkeypatch, "a7a5 a8a6 h7h5 a6h6 f7f6 e8f7 d8d3 d3h7 f7g6")
+    loyd = scripted(monkeypatch, "a7a5 a8a6 h7h5 a6h6 f7f6 e8f7 d8d3 d3h7 f7g6")
     moves = "e2e3 d1h5 h5a5 h2h4 a5c7 c7d7 d7b7 b7b8 b8c8"
     assert play(loyd, moves) == [(0.0, False, False)] * 9
     assert loyd.step("c8e6") == (0.0, True, False)
@@ -116,7 +116,7 @@ def test_stalemate_is_a_draw(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_fifth_repetition_is_a_draw(monkeypatch: pytest.MonkeyPatch) -> None:
-    knights = world(monkeypatch, "g8f6 f6g8 " * 4)
+    knights = scripted(monkeypatch, "g8f6 f6g8 " * 4)
     keys: list[str] = []
     for move in ("g1f3", "f3g1", "g1f3", "f3g1", "g1f3", "f3g1", "g1f3"):
         assert knights.step(move) == (0.0, False, False)
@@ -129,19 +129,19 @@ def test_the_fifth_repetition_is_a_draw(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_the_limit_truncates(monkeypatch: pytest.MonkeyPatch) -> None:
-    short = world(monkeypatch, "e7e5 b8c6", ply_limit=4)
+    short = scripted(monkeypatch, "e7e5 b8c6", ply_limit=4)
     assert play(short, "e2e4 f1c4") == [(0.0, False, False), (0.0, False, True)]
     assert measure(short, "drawn") == 0
 
 
 def test_the_limit_may_fall_on_the_agents_move(monkeypatch: pytest.MonkeyPatch) -> None:
-    short = world(monkeypatch, "e7e5", ply_limit=3)
+    short = scripted(monkeypatch, "e7e5", ply_limit=3)
     assert play(short, "e2e4 f1c4") == [(0.0, False, False), (0.0, False, True)]
     assert measure(short, "half_moves") == 3
 
 
 def test_mate_on_the_last_half_move_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    scholar = world(monkeypatch, "e7e5 b8c6 g8f6", ply_limit=7)
+    scholar = scripted(monkeypatch, "e7e5 b8c6 g8f6", ply_limit=7)
     assert play(scholar, "e2e4 f1c4 d1h5 h5f7")[-1] == (1.0, True, False)
 
 
@@ -161,7 +161,7 @@ def test_mate_on_the_last_half_move_counts(monkeypatch: pytest.MonkeyPatch) -> N
 def test_an_illegal_move_costs_one_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    strict = world(monkeypatch, "e7e5")
+    strict = scripted(monkeypatch, "e7e5")
     before = strict.observation()
     assert strict.step(text) == (-1.0, False, False)
     after = strict.observation()
@@ -175,22 +175,22 @@ def test_an_illegal_move_costs_one_and_changes_nothing(
 
 
 def test_what_was_tried_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    strict = world(monkeypatch, "e7e5")
+    strict = scripted(monkeypatch, "e7e5")
     play(strict, "e2e5 e4")
     strict.step('<"script\n')
     assert strict.observation().text == f"{START}\nillegal: e2e5 e4 ??script"
 
 
 def test_so_many_illegal_moves_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    strict = world(monkeypatch, "e7e5", illegal_limit=2)
+    strict = scripted(monkeypatch, "e7e5", illegal_limit=2)
     assert play(strict, "x e2e4 x") == [(-1, False, False), (0, False, False), (-1, True, False)]
     assert strict.legal_actions() == ()
-    lost = world(monkeypatch, on_illegal="lose")
+    lost = scripted(monkeypatch, on_illegal="lose")
     assert play(lost, "x") == [(-1, True, False)]
 
 
 def test_an_illegal_move_may_be_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    lucky = world(monkeypatch, "e7e5 b8c6", on_illegal="random", illegal_limit=2)
+    lucky = scripted(monkeypatch, "e7e5 b8c6", on_illegal="random", illegal_limit=2)
     assert lucky.step("x") == (-1.0, False, False)
     assert measure(lucky, "half_moves") == 2
     first = lucky.observation().text
@@ -204,7 +204,7 @@ def test_an_illegal_move_may_be_replaced(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("text", ["h5f7", "Qf7", "Qxf7", "Qxf7+", "Qxf7#", "--", "Z0", "O-O"])
 def test_san(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """Marks of check may be left out; everything else may not."""
-    scholar = world(monkeypatch, "e7e5 b8c6 g8f6", notation="san")
+    scholar = scripted(monkeypatch, "e7e5 b8c6 g8f6", notation="san")
     play(scholar, "e4 Bc4 Qh5")
     assert "Qxf7#" in scholar.legal_actions()
     assert scholar.success() is False
@@ -219,11 +219,11 @@ def test_san(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
         *(("Nf3#", "Nf3"), ("Qf7", None), ("", None)),
     ],
 )
-def test_the_list_knows_what_the_world_takes_for_a_move(
+def test_the_list_knows_what_the_environment_takes_for_a_move(
     monkeypatch: pytest.MonkeyPatch, text: str, meant: str | None
 ) -> None:
     """So no answer is executed and counted as invalid, and none is recorded by two names."""
-    scholar = world(monkeypatch, "e7e5 b8c6 g8f6 d7d6", notation="san", legal_moves=True)
+    scholar = scripted(monkeypatch, "e7e5 b8c6 g8f6 d7d6", notation="san", legal_moves=True)
     play(scholar, "e4 Bc4 Qh5")
     # As it comes from a worker process.
     listed = pickle.loads(pickle.dumps(scholar.observation().admissible_actions))  # noqa: S301
@@ -235,7 +235,7 @@ def test_the_list_knows_what_the_world_takes_for_a_move(
 
 
 def test_uci_has_no_marks(monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = world(monkeypatch, "e7e5", legal_moves=True)
+    plain = scripted(monkeypatch, "e7e5", legal_moves=True)
     listed = plain.observation().admissible_actions
     said = written('{"action": "e2e4+"}')
     assert not parse_response(said, listed, resolve_action=plain.resolve_action).is_valid
@@ -243,7 +243,7 @@ def test_uci_has_no_marks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_promotion_names_its_piece(monkeypatch: pytest.MonkeyPatch) -> None:
-    far = world(monkeypatch, "a7a6 a6a5 a5a4 a4a3")
+    far = scripted(monkeypatch, "a7a6 a6a5 a5a4 a4a3")
     play(far, "h2h4 h4h5 h5h6 h6g7")
     assert far.step("g7h8") == (-1.0, False, False)
     monkeypatch.setattr(Script, "moves", (*Script.moves, "b7b6"))
@@ -252,7 +252,7 @@ def test_a_promotion_names_its_piece(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_squares_and_the_list_of_moves(monkeypatch: pytest.MonkeyPatch) -> None:
-    spelled = world(monkeypatch, "e7e5", board="squares", legal_moves=True)
+    spelled = scripted(monkeypatch, "e7e5", board="squares", legal_moves=True)
     spelled.step("e2e4")
     seen = spelled.observation()
     assert seen.text == (
@@ -265,7 +265,7 @@ def test_squares_and_the_list_of_moves(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_diagram(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = world(monkeypatch)
+    shown = scripted(monkeypatch)
     assert GymnasiumView(shown, render_mode="ansi").render() == shown.render()
     assert shown.render().splitlines()[0] == "8 ♜ ♞ ♝ ♛ ♚ ♝ ♞ ♜"
     assert diagram("8/8/8/3k4/8/8/4P3/4K3").splitlines()[3:] == [
@@ -282,7 +282,7 @@ def test_the_diagram(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param("3->4 shows 3", id="another world's key"),
+        pytest.param("3->4 shows 3", id="another environment's key"),
         pytest.param("8/8/8/8/8/8/8 w - - 0 1", id="seven ranks"),
         pytest.param("8/8/8/8/8/8/8/7 w - - 0 1", id="a rank of seven squares"),
         pytest.param("8/8/8/8/8/8/8/8x w - - 0 1", id="no piece"),
@@ -295,7 +295,7 @@ def test_what_is_no_position_has_no_diagram(text: str) -> None:
 
 def test_the_opponent_moves_at_random_one_time_in_twenty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(game, "RANDOM_RATE", 0.05)
-    made = world(monkeypatch, "e7e5")
+    made = scripted(monkeypatch, "e7e5")
     strays = 0
     for seed in range(600):
         made.reset(seed)
@@ -321,7 +321,7 @@ def test_the_expert_says_why(
 
     monkeypatch.setattr(Script, "advise", advise)
     for notation, text in (("uci", "g1f3"), ("san", "Nf3")):
-        expert_action = world(monkeypatch, notation=notation).expert()
+        expert_action = scripted(monkeypatch, notation=notation).expert()
         assert expert_action == (text, (("thoughts", json.dumps(thought + text)),))
 
 
@@ -331,7 +331,7 @@ def test_the_expert_says_why(
         ("opponent", "gnuchess"),
         ("color", "red"),
         ("notation", "iccf"),
-        ("board", "picture"),
+        ("board", "image"),
         ("legal_moves", 1),
         ("on_illegal", "forgive"),
         ("illegal_limit", 0),
