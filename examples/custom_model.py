@@ -1,6 +1,6 @@
 """A model of your own: any folder that Hugging Face's `save_pretrained` wrote, or a hub id.
 
-Here a GPT-2 with a tokenizer of its own, both made from nothing. Nothing below is said
+Here a GPT-2 with a tokenizer of its own, both made here. Nothing below is said
 about spans, stop tokens or chat templates: Forethought reads them from the model's files.
 
     python examples/custom_model.py
@@ -72,7 +72,7 @@ if __name__ == "__main__":
         folder, run = f"{place}/model", f"{place}/run"
         task = open_task(BANDIT, PromptConfig(), default_image_size=None)
         make_model(folder, task)
-        print("made from nothing:", judge(folder, task), flush=True)
+        print("randomly initialized:", judge(folder, task), flush=True)
         train_sft(
             SFTConfig(
                 model=folder,

@@ -1,6 +1,6 @@
 """The whole of λ-PPO in one file, to be read from top to bottom.
 
-A language model made from nothing learns a one-step environment: first it imitates a few
+A randomly initialized language model learns a one-step environment: first SFT on a few
 answers of an expert, most of them wrong on purpose, then PPO finds what the reward pays
 for. Only the model, the optimizer and the environment come from elsewhere; generating, scoring,
 judging and the loss are all here, one completion at a time and as slowly as that is.

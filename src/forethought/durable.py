@@ -127,7 +127,7 @@ def require_seal(text: str, *, may_lack: bool = False) -> None:
     if seal != _digest(rest):
         what = "has no seal" if seal is None else "does not match its seal"
         raise StorageError(
-            f"{what} ({SEAL_KEY}): it was altered — put it back, or have it written anew"
+            f"{what} ({SEAL_KEY}): it was altered — put it back, or have it written again"
         )
 
 

@@ -9,7 +9,7 @@ import re
 
 
 class ForethoughtError(Exception):
-    """Something the person can mend: what was got, what was expected, what to do."""
+    """An error that a person can fix: what was got, what was expected, what to do."""
 
     exit_code = 2
 

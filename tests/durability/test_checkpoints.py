@@ -107,7 +107,7 @@ def test_damage_is_told_by_file_and_with_the_way_on(
 def test_where_nothing_is_good_that_is_said(checkpoints: Path) -> None:
     for step in (2, 4):
         flip(checkpoints / f"step_{step}" / WEIGHTS)
-    with pytest.raises(CheckpointError, match="no other checkpoint is good: start anew"):
+    with pytest.raises(CheckpointError, match="no other checkpoint is good: start again"):
         newest_checkpoint(checkpoints)
 
 

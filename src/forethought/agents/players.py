@@ -78,7 +78,7 @@ def scripted_player(
         task.require_expert()
 
     def play_all(episodes: Sequence[int], advance: Advance) -> list[Trajectory]:
-        # Chance is drawn anew for every file, so that one can be played without the others.
+        # The random policy has draws of its own for every file, so that one can be played alone.
         randomness = answer_seed(seed, episodes[0], 0)
         answer = expert_answer(prompt.format) if policy == "expert" else random_answer(randomness)
         seeds = (episode_seed(Split.DEMONSTRATION, seed, number) for number in episodes)

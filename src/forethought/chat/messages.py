@@ -1,4 +1,4 @@
-"""Messages as the chat-completions protocol writes them: text, and images as data URLs."""
+"""Messages in the format of the OpenAI-compatible API: text, and images as data URLs."""
 
 import base64
 import binascii

@@ -1,4 +1,4 @@
-"""The policy that is somebody else's model, behind a chat-completions endpoint."""
+"""The policy that is a model behind an OpenAI-compatible API."""
 
 import threading
 from collections.abc import Sequence

@@ -220,7 +220,7 @@ def doctor(settings: Doctor) -> int:
     """Check this machine: packages, devices, environments, terminal, disk and memory.
 
     Each line is ok, missing or a note; beneath what is missing stands the command that
-    mends it. Nothing is downloaded and no network connection is opened. The exit code is
+    fixes it. Nothing is downloaded and no network connection is opened. The exit code is
     0 if Forethought can be used, though an environment may need more; else 1.
 
     Examples:

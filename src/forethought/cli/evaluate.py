@@ -31,7 +31,7 @@ class Evaluate:
     run: Annotated[str, Operand("RUN")]
     """A run folder (its newest checkpoint), one of its checkpoints, or, together with
     --environment.id, a folder of `save_pretrained`, a hub id, or `api:NAME`, a model behind
-    the chat-completions endpoint that OPENAI_BASE_URL names (key: OPENAI_API_KEY)."""
+    the OpenAI-compatible API at OPENAI_BASE_URL (key: OPENAI_API_KEY)."""
 
     evaluation: Annotated[EvaluationSettings, Inline()] = field(default_factory=EvaluationSettings)
 

@@ -1,6 +1,6 @@
 """`forethought …`: finds the command, reads its settings, calls it, and tells what went wrong.
 
-Whatever a person can mend is one line on stderr and an exit code that is not 0. A bug of
+An error that a person can fix is one line on stderr and an exit code that is not 0. A bug of
 ours keeps its traceback.
 """
 

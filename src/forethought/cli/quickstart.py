@@ -1,4 +1,4 @@
-"""`forethought quickstart`: from nothing to an agent and its report."""
+"""`forethought quickstart`: train a small model from scratch, evaluate it, write its report."""
 
 import json
 import sys
@@ -48,7 +48,7 @@ class Quickstart:
     """Held-out episodes on which each of the two policies is evaluated."""
 
     overwrite: Switch = False
-    """Start anew; by default, what is there already is continued."""
+    """Start again; by default, an earlier quickstart is resumed."""
 
     threads: int | None = None
     """CPU threads of PyTorch; by default OMP_NUM_THREADS, else one fewer than there are cores."""
@@ -58,7 +58,7 @@ class Quickstart:
 
 
 def quickstart(settings: Quickstart) -> None:
-    """Teach the tiny model a game, from nothing to a report, in minutes.
+    """Train the tiny model from scratch on a game, evaluate it, and write a report, in minutes.
 
     A vision-language model with random weights and no vocabulary learns NumberLine: it
     looks at two numbers in an image, thinks in words, and moves one towards the other.
@@ -233,7 +233,7 @@ def _thought_figures(row: EvaluationRow) -> dict[str, float | None]:
 
 
 def _same_again(settings: Quickstart) -> str:
-    """What a person types to go on; what was begun anew is not to be deleted once more."""
+    """The command that resumes; without --overwrite, which would delete the run once more."""
     words = ["forethought quickstart"]
     for field in fields(Quickstart):
         value = getattr(settings, field.name)

@@ -108,7 +108,7 @@ def evaluation_table(
     """
     how = "greedy" if evaluation.is_greedy else f"temperature {evaluation.temperature:g}"
     if evaluation.holds_actions:
-        how += ", held to open actions"
+        how += ", constrained decoding"
     which = f", {evaluation.checkpoint}" if evaluation.checkpoint else ""
     start, stop = evaluation.seed_range
     yield f"{evaluation.environment_id}, {stop - start} held-out episodes, {how}{which}"

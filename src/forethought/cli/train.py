@@ -40,7 +40,7 @@ class Train(Generic[ConfigT]):
     """Continue the run in this folder, with its own settings."""
 
     overwrite: Switch = False
-    """Delete the run that is in the output folder, and start anew."""
+    """Delete the run that is in the output folder, and start again."""
 
     log: tuple[TrackerName, ...] | None = None
     """Where the numbers of metrics.jsonl go besides; by default TensorBoard, or what a resumed

@@ -1,4 +1,4 @@
-"""How a policy acts: by learned values, and behind a chat-completions endpoint.
+"""How a policy acts: by learned values, and behind an OpenAI-compatible API.
 
 Where an endpoint is and what opens it are no settings: `OPENAI_BASE_URL` and `OPENAI_API_KEY` are
 read from the environment, so that no key comes into a config file, a log or a report.

@@ -155,7 +155,7 @@ def _parse(text: str) -> tuple[yaml.Node | None, object]:
 def _require_once(root: yaml.Node | None, path: Path) -> None:
     """Refuses a field that is set twice: YAML would take the last value, and pass the first over.
 
-    What is merged (`<<`) is no second time: it may be set anew.
+    What is merged (`<<`) is no second time: it may be set again.
 
     Raises:
         ConfigError: naming the field and the line.

@@ -16,7 +16,7 @@ ResponseForm = Literal["strict", "last_field", "text_search"]
 History = Literal["none", "window", "summary"]
 """What a prompt tells of the steps before."""
 TINY_MODELS = ("tiny", "tiny-small", "tiny-large")
-"""Names of the models that are made from nothing."""
+"""Names of the models that are randomly initialized."""
 
 
 def require(condition: bool, name: str, value: object, expected: str) -> None:
@@ -43,7 +43,7 @@ def require_offline(
     require(batch_size >= 1, "batch_size", batch_size, "1 or more")
     require(0 <= gamma <= 1, "gamma", gamma, "0 to 1")
     require(0 < polyak_tau <= 1, "polyak_tau", polyak_tau, "above 0, at most 1")
-    expected = "0: values need no wanted return"
+    expected = "0: values need no return bin"
     require(return_bins == 0, "prompt.return_bins", return_bins, expected)
 
 
@@ -174,7 +174,7 @@ class OptimizerConfig:
     algorithm: Literal["adam", "muon"] = "adam"
     """"muon" moves the matrices inside the layers along their orthogonalized momentum, and
     the rest (embeddings, norms, value head) by Adam at half the rate. It takes a third of
-    Adam's steps to train a small model from nothing; of little use in fine-tuning."""
+    Adam's steps to train a small model from scratch; of little use in fine-tuning."""
 
     learning_rate: float = 1e-5
     """At its highest. RL4VLM: 1e-5; a model trained from scratch wants 1e-4 to 1e-3."""

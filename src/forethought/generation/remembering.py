@@ -23,7 +23,7 @@ class RememberingPolicy:
     """A policy that answers a greedy request once, however often it is made.
 
     Small environments, and agents that are stuck, meet the same prompts again and again. Samples
-    are drawn anew each time. The weights must stay as they are.
+    are drawn again each time. The weights must stay as they are.
     """
 
     def __init__(self, policy: Policy) -> None:

@@ -67,7 +67,7 @@ def add_lora(model: PreTrainedModel, config: LoraConfig, *, seed: int) -> PeftMo
     if not model.name_or_path:
         raise ConfigError(
             "lora.components: adapters are stored without the model under them, and this model "
-            "was made from nothing — train it whole, then pass its run folder as `model`"
+            "is randomly initialized — train it whole, then pass its run folder as `model`"
         )
     settings: Any = PeftLoraConfig(
         r=config.rank,

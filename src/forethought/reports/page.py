@@ -102,11 +102,11 @@ def _figure(agent: Agent, *, is_main: bool = False) -> str:
     kind = "figure main" if is_main else "figure"
     return (
         f'<div class="{kind}"><span>{escape(agent.title)}</span>'
-        f"<b>{percent(agent.row.success_rate)}</b><small>{_certainty(agent.row)}</small></div>"
+        f"<b>{percent(agent.row.success_rate)}</b><small>{_interval_text(agent.row)}</small></div>"
     )
 
 
-def _certainty(row: EvaluationRow) -> str:
+def _interval_text(row: EvaluationRow) -> str:
     return percent_interval(row.success_interval) if row.success_interval else ""
 
 

@@ -63,7 +63,7 @@ def corrected(
     Returns:
         The steps with the expert's answers in place of the player's; a state that the episode
         passes several times, as in a loop, gives one. What followed is the player's doing, so
-        such steps are for imitation and for nothing else.
+        such steps are for SFT alone.
 
     Raises:
         ConfigError: the episode takes another course here: it was played in another environment,

@@ -119,7 +119,7 @@ def play(
     episode is a failure without steps, and the next one begins.
 
     Args:
-        environment: what builds the environment; or an instance, which begins anew in place of a
+        environment: what builds the environment; or an instance, which is reset in place of a
             fresh one.
         timeout_s: what one call of the environment may take, seconds.
 

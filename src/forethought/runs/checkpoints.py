@@ -112,7 +112,7 @@ def require_good(checkpoint: Path) -> None:
     others = [other for other in every if other.name != checkpoint.name]
     good = next((other for other in reversed(others) if find_damage(other) is None), None)
     if good is None:
-        advice = "no other checkpoint is good: start anew"
+        advice = "no other checkpoint is good: start again"
     else:
         advice = f"the newest good one is {good.name}"
         if every[-1].name == checkpoint.name:

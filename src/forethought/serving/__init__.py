@@ -1,1 +1,1 @@
-"""How do others talk to a trained policy? A server of the chat-completions protocol."""
+"""A server that offers a trained policy through an OpenAI-compatible API."""

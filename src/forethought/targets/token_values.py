@@ -80,7 +80,7 @@ def _require(*, rewards_N: Tensor, discounts_N: Tensor, **others: Tensor) -> Non
         raise ValueError(f"discounts_N: expected 0 to 1, got {discounts_N}")
 
 
-# How much each action of the data counts when a policy imitates the better ones.
+# Weights of the data's actions in advantage-weighted behavior cloning.
 
 
 class AdvantageWeights(NamedTuple):

@@ -3,7 +3,7 @@
 There is never a second model. What training does not change is shared; of what it does
 change, the reference is
 
-- with LoRA adapters that started from nothing: the model with its adapters switched off;
+- with LoRA adapters that were randomly initialized: the model with its adapters switched off;
 - otherwise a frozen copy of the trained weights alone, put into the model's place while the
   reference is asked, and taken out again.
 """

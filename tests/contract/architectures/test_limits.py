@@ -260,9 +260,9 @@ def test_adapters_without_their_base(checkpoint_of: ReadCheckpoint, tmp_path: Pa
     assert_one_sentence(info.value)
 
 
-def test_adapters_on_a_model_made_from_nothing() -> None:
+def test_adapters_on_a_randomly_initialized_model() -> None:
     model, _, _ = make_tiny(["move the number"], seed=0)
-    with pytest.raises(ConfigError, match="made from nothing") as info:
+    with pytest.raises(ConfigError, match="is randomly initialized") as info:
         add_lora(model, LoraConfig(components=("language_model",)), seed=0)
     assert_one_sentence(info.value)
 

@@ -219,10 +219,7 @@ def test_what_is_no_run_cannot_be_resumed(
             "--environment.id NumberLin",
             "unknown environment 'NumberLin' — did you mean NumberLine? known: NumberLine, ",
         ),
-        (
-            "--environment.id no_such:Environment",
-            "environment 'no_such:Environment': module no_such does not",
-        ),
+        ("--environment.id no_such:Name", "environment 'no_such:Name': module no_such does not"),
         ("--environment.options moon=full", "NumberLine has no option moon='full' — it has: rul"),
         ("--environment.options moon", "environment.options is 'moon' — expected name=value"),
         ("--model no-such/model", "model 'no-such/model' does not exist here"),

@@ -1,4 +1,4 @@
-"""What a model from nothing can say."""
+"""Texts of a randomly initialized model."""
 
 from pathlib import Path
 from typing import Any, cast

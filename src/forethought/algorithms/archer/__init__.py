@@ -3,11 +3,11 @@
 from forethought.algorithms.registry import Algorithm
 
 DESCRIPTION = """\
-Offline ArCHer: learn what whole responses are worth, and imitate the better ones.
+Offline ArCHer: learn utterance-level values, then clone the better responses.
 
-The other baseline of Q-SFT on the same data. First one model imitates the data (unless
---bc-epochs is 0: then --model does already), then a copy of it learns values of
-responses, then the first one imitates again, each response weighted by its advantage.
+A baseline of Q-SFT on the same data. Phase 1 is behavior cloning (skipped with
+--bc-epochs 0, where --model is a BC policy already). Phase 2 trains the critic, a copy
+of that model. Phase 3 is behavior cloning weighted by advantages.
 
 Examples:
   forethought train archer --data data/wordle --environment.id Wordle \\

@@ -26,8 +26,8 @@ from forethought.configs.parts import (
 
 @dataclass(frozen=True)
 class ArcherConfig:
-    """Offline ArCHer (Zhou et al. 2024): implicit Q-learning of whole responses, and a policy that
-    imitates the data's responses weighted by their advantages.
+    """Offline ArCHer (Zhou et al. 2024): utterance-level implicit Q-learning, and behavior cloning
+    weighted by advantages.
 
     "Code" is the published code of the paper's offline experiments, on 20 Questions.
     """
@@ -47,10 +47,10 @@ class ArcherConfig:
 
     bc_epochs: float = 1.0
     """Passes over the data in the first phase, behavior cloning; may be a fraction. 0: the model
-    imitates these data already, as a run of `train sft` on them does."""
+    is a BC policy of these data already, such as a run of `train sft` on them."""
 
     critic_epochs: float = 1.0
-    """Passes over the data in the second phase: what responses are worth."""
+    """Passes over the data in the second phase, the critic."""
 
     actor_epochs: float = 1.0
     """Passes over the data in the third phase: behavior cloning by advantage."""
@@ -62,21 +62,21 @@ class ArcherConfig:
     """Discount per environment step. Code: 0.99."""
 
     expectile: float = 0.9
-    """τ of V: 0.5 is the mean of what the data's responses are worth, towards 1 the best of them.
+    """τ of V: 0.5 is the mean of the Q-values of the data's responses, toward 1 their maximum.
     Code: 0.9."""
 
     beta: float = 1.0
-    """β of the weights exp(β A), per unit of return: 0 imitates all responses alike, more trusts
-    the critic more. Code: 1, with returns from -20 to 0."""
+    """β of the weights exp(β A), per unit of return: 0 weights all responses equally, larger
+    values trust the critic more. Code: 1, with returns from -20 to 0."""
 
     weight_cap: float = 20.0
     """No weight is above this. AWR: 20; code: no cap."""
 
     polyak_tau: float = 0.05
-    """α of θ̄ ← (1 - α) θ̄ + α θ, of the slow Q heads after every step. Code: 0.05."""
+    """α of θ̄ ← (1 - α) θ̄ + α θ, of the target Q heads after every step. Code: 0.05."""
 
     head_learning_rate: float = 1e-3
-    """Highest rate of the heads, which start from nothing; decays as the model's own does."""
+    """Peak learning rate of the randomly initialized heads; decays as the model's does."""
 
     checkpoint_every: int = 200
     """Optimizer steps between checkpoints; the two newest are kept."""

@@ -114,8 +114,8 @@ class DPOConfig:
 
     pair_reward: Literal["progress_delta", "progress", "reward"] = "progress_delta"
     """What a response is scored by, discounted: 50 · progress gained less invalid actions (Eq. 10),
-    50 · progress reached (Eq. 10 as printed), or the environment's own reward. Where an environment
-    measures no progress, the whole goal is met at the end of a success."""
+    50 · progress reached (Eq. 10, paper variant), or the environment's own reward. Where an
+    environment measures no progress, the whole goal is met at the end of a success."""
 
     gamma: float = 0.9
     """Discount of the score per environment step."""
@@ -219,7 +219,9 @@ class DPOConfig:
         )
         require(is_fine, "pairing", self.pairing, expected)
         has_thoughts = self.prompt.format == "thoughts"
-        expected = "an objective of whole answers (sigmoid, ipo, …) with prompt.format action_only"
+        expected = (
+            "a loss_type of whole completions (sigmoid, ipo, …) with prompt.format action_only"
+        )
         is_fine = has_thoughts or self.loss_type not in _OF_THOUGHTS
         require(is_fine, "loss_type", self.loss_type, expected)
 

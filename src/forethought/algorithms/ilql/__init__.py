@@ -3,11 +3,11 @@
 from forethought.algorithms.registry import Algorithm, Preset
 
 DESCRIPTION = """\
-ILQL: learn values of tokens in heads of their own, from stored episodes.
+ILQL: learn token values in Q heads and a V head, from stored episodes.
 
-The baseline of Q-SFT on the same data; --targets makes it Q-learning (CQL) or the
-regression of returns. First one model imitates the data (unless --bc-epochs is 0:
-then --model does already), then a copy of it learns values.
+A baseline of Q-SFT on the same data; --targets makes it CQL or Monte-Carlo Q
+regression. Phase 1 is behavior cloning (skipped with --bc-epochs 0, where --model is
+a BC policy already). Phase 2 trains the values, in a copy of that model.
 
 Examples:
   forethought train ilql --data data/wordle --environment.id Wordle \\
@@ -19,7 +19,7 @@ Examples:
 
 ALGORITHM = Algorithm(
     name="ilql",
-    summary="Offline reinforcement learning: values in heads of their own, from stored episodes.",
+    summary="Offline reinforcement learning: token values in Q heads, from stored episodes.",
     description=DESCRIPTION.strip(),
     config="forethought.algorithms.ilql.config:ILQLConfig",
     train="forethought.algorithms.ilql.train:train_ilql",

@@ -28,10 +28,9 @@ from forethought.configs.parts import (
 
 @dataclass(frozen=True)
 class ILQLConfig:
-    """ILQL (Snell et al. 2023), and what differs from it in the target alone.
+    """ILQL (Snell et al. 2023), and the baselines that differ from it in the target alone.
 
-    Two models: π_φ imitates the data, and a copy of it learns two Q functions and V in heads
-    of its own.
+    Two models: π_φ, a BC policy of the data, and a copy of it with two Q heads and a V head.
     """
 
     model: PathField = path_field("tiny")
@@ -48,13 +47,13 @@ class ILQLConfig:
     """Of initial weights, heads and shuffling."""
 
     targets: Literal["expectile", "maximum", "monte_carlo"] = "expectile"
-    """What Q is to be: r + γ V(s') with V an expectile of the data's own Q (ILQL);
+    """Target of Q: r + γ V(s') with V an expectile of the data's own Q (ILQL);
     r + γ max_a Q(s', a), which is Q-learning and needs a larger `cql_weight` (CQL); or the
     return that followed in the data (Monte-Carlo regression)."""
 
     bc_epochs: float = 1.0
-    """Passes over the data in the first phase; may be a fraction. 0: the model imitates these
-    data already, as a run of `train sft` on them does, and is π_φ as it is."""
+    """Passes over the data in the first phase; may be a fraction. 0: the model is π_φ
+    already, such as a run of `train sft` on these data."""
 
     epochs: float = 1.0
     """Passes over the data in the second phase."""
@@ -69,17 +68,17 @@ class ILQLConfig:
     """Discount between the tokens of an utterance: none, or γ for them, too (ILQL's code)."""
 
     expectile: float = 0.7
-    """τ of V: 0.5 is the mean of the data's Q, towards 1 their maximum. ILQL: 0.7."""
+    """τ of V: 0.5 is the mean of the data's Q, toward 1 their maximum. ILQL: 0.7."""
 
     cql_weight: float = 0.01
     """Weight of the term that lowers Q of tokens that the data do not hold. ILQL: 0.01 (language
     games), 1 (chess)."""
 
     polyak_tau: float = 0.005
-    """α of θ̄ ← (1 - α) θ̄ + α θ, of the slow Q heads after every step. ILQL: 0.005."""
+    """α of θ̄ ← (1 - α) θ̄ + α θ, of the target Q heads after every step. ILQL: 0.005."""
 
     head_learning_rate: float = 1e-3
-    """Highest rate of the heads, which start from nothing; decays as the model's own does."""
+    """Peak learning rate of the randomly initialized heads; decays as the model's does."""
 
     checkpoint_every: int = 200
     """Optimizer steps between checkpoints; the two newest are kept."""

@@ -90,8 +90,8 @@ class PPOConfig:
     an episode's early steps for being far from its reward."""
 
     critic_learning_rate: float = 3e-3
-    """Of the value head, which starts from nothing whatever the model has learned; decays
-    as the model's own rate does. RL4VLM uses one rate for both."""
+    """Peak learning rate of the value head, which is randomly initialized; decays as the
+    model's does. RL4VLM uses one rate for both."""
 
     entropy_coefficient: float = 0.0
     """Weight of the mean token entropy, as a bonus. RL4VLM's code reads 0.01 but never uses it."""

@@ -3,11 +3,11 @@
 from forethought.algorithms.registry import Algorithm
 
 DESCRIPTION = """\
-Q-SFT: learn from stored episodes to act better than whoever played them.
+Q-SFT: learn from stored episodes a policy that is better than the behavior policy.
 
-First one model imitates the data (unless --bc-epochs is 0: then --model does
-already), then a second one learns probabilities that are values. How much the values
-count, β, is set when the run is evaluated.
+Phase 1 is behavior cloning (skipped with --bc-epochs 0, where --model is a BC policy
+already). Phase 2 trains a second model whose probabilities are values. Their weight in
+policy extraction, β, is set when the run is evaluated.
 
 Examples:
   forethought train q-sft --data data/wordle --environment.id Wordle \\

@@ -29,8 +29,8 @@ from forethought.configs.parts import (
 class QSFTConfig:
     """Q-SFT (Hong et al. 2024): offline reinforcement learning by weighted cross-entropy.
 
-    Two models: π_φ imitates the data, p_θ learns probabilities that are values. The defaults
-    are what theory asks for (`exact`); `configs/q_sft_paper.yaml` has the paper's choices.
+    Two models: π_φ is a BC policy of the data; the probabilities of p_θ are values. The defaults
+    are the exact variant; `configs/q_sft_paper.yaml` is the paper variant.
     """
 
     model: PathField = path_field("tiny")
@@ -51,9 +51,9 @@ class QSFTConfig:
     the first phase."""
 
     bc_epochs: float = 1.0
-    """Passes over the data in the first phase; may be a fraction. 0: the model imitates these
-    data already, as a run of `train sft` on all of them does, and is π_φ as it is. One that
-    has learned from other data, or from the best of these, makes no value of p/π."""
+    """Passes over the data in the first phase; may be a fraction. 0: the model is π_φ already,
+    such as a run of `train sft` on all of these data. With a model of other data, or of the best
+    of these, p/π is not a value."""
 
     mc_epochs: float = 0.0
     """Passes before the last phase in which p_θ learns what each action brought in the data.

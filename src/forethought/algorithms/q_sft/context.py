@@ -37,7 +37,7 @@ TARGET = "target"
 """Folder of p_θ̄, beside the two that act."""
 
 Phase = Literal["behavior", "returns", "likelihood"]
-"""What is learned: π_φ; p_θ from what the data brought; p_θ from its own slow copy."""
+"""What is learned: π_φ; p_θ from what the data brought; p_θ from its target network."""
 
 
 # Models

@@ -282,7 +282,7 @@ def test_settings_come_back_equal(tmp_path: Path) -> None:
         ),
         (
             {"prompt": PromptConfig(format="action_only")},
-            "loss_type is 'apw' — expected an objective of whole answers",
+            "loss_type is 'apw' — expected a loss_type of whole completions",
         ),
     ],
 )
