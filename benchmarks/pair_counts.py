@@ -12,7 +12,7 @@ from itertools import product
 
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import Environment
-from forethought.rollouts.scripted import expert_answer, play, random_answer
+from forethought.rollouts.scripted import expert_response, play, random_response
 from forethought.rollouts.task import Task, open_task
 from forethought.targets.pairs import Compared, candidates_of, make_pairs
 from forethought.targets.preference import trajectory_scores
@@ -27,7 +27,7 @@ ALL = 10**6
 def episodes(task: Task, noise: float, number: int) -> list[Trajectory]:
     """One of every game."""
     dice = random.Random(number)
-    expert, other = expert_answer("thoughts"), random_answer(number)
+    expert, other = expert_response("thoughts"), random_response(number)
 
     def answer(environment: Environment, observation: Observation) -> str:
         drawn, best = other(environment, observation), expert(environment, observation)

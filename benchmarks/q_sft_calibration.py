@@ -65,7 +65,7 @@ def measure(run: str, data: str, episodes: int) -> tuple[Numbers, Numbers, Rewar
             chunk, laid_out, ratios_of(policy, laid_out, config), strict=True
         ):
             to_go_T = returns_to_go(trajectory.earned, gamma=config.gamma)
-            repeated_N = np.repeat(to_go_T, episode.answer_lengths)
+            repeated_N = np.repeat(to_go_T, episode.completion_lengths)
             is_supported_N = ratios_N > 0
             values.append(_in_units(ratios_N.clip(0.0, 1.0), episode, maps)[is_supported_N])
             returns.append(repeated_N[is_supported_N])
@@ -77,7 +77,7 @@ def _in_units(mapped_N: Numbers, episode: Episode, maps: StepMaps) -> Numbers:
     steps = range(episode.first_step, episode.last_step + 1)
     lowest_T = np.array([maps.at(step).lowest for step in steps])
     width_T = np.array([maps.at(step).width for step in steps])
-    lengths = episode.answer_lengths
+    lengths = episode.completion_lengths
     return mapped_N * np.repeat(width_T, lengths) + np.repeat(lowest_T, lengths)
 
 

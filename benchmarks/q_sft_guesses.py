@@ -54,7 +54,7 @@ def compare(
     encoder, behavior = policy.behavior.encoder, policy.behavior
     texts = [write_response(ExpertAction(guess, ()), "action_only") for guess in guesses]
     prompt = behavior.prompt(step.prompt.messages)
-    examples = [Example(prompt, encoder.tokenize_answer(text)) for text in texts]
+    examples = [Example(prompt, encoder.tokenize_response(text)) for text in texts]
     batch = build_batch([examples], encoder)
     own_BT = behavior.module(batch).logprobs_BT
     ratios_BT = policy.worth(batch).logprobs_BT - own_BT

@@ -12,7 +12,7 @@ from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.actor_critic import ValueHead
 from forethought.models.loading import load_pretrained
 from forethought.models.tiny import TinySize, make_tiny
-from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.scripted import expert_response, play
 from forethought.rollouts.task import Task, open_task
 from forethought.serving.admission import Limits
 from forethought.serving.engine import Engine
@@ -32,7 +32,7 @@ def save_model(folder: Path, task: Task, *, episodes: int = 8) -> Path:
     """A very small model with the words of an environment, that has learned nothing, and a critic
     that finds every state differently good."""
     torch.set_num_threads(1)
-    answer = expert_answer("thoughts")
+    answer = expert_response("thoughts")
     played = play(task.id, task.factory, task.prompter, answer, iter(range(episodes)))
     steps = [step for trajectory in played for step in trajectory.steps]
     texts = [s.prompt.messages[-1].text for s in steps] + [s.completion.text for s in steps]

@@ -20,7 +20,7 @@ from forethought.algorithms.q_sft.context import Phase, QSFTContext, start_conte
 from forethought.algorithms.q_sft.train import update
 from forethought.configs.parts import ComputeConfig, EnvironmentConfig, PromptConfig
 from forethought.offline.episodes import Episode
-from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.scripted import expert_response, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import open_task
@@ -101,7 +101,7 @@ def _write_episodes(folder: Path, count: int) -> Path:
     folder.mkdir()
     task = open_task(ENVIRONMENT, PROMPT, default_image_size=None)
     seeds = (episode_seed(Split.DEMONSTRATION, 0, number) for number in range(count))
-    answer = expert_answer("action_only")
+    answer = expert_response("action_only")
     episodes = play(task.id, task.factory(), task.prompter, answer, seeds)
     write_shard(folder / "episodes.parquet", list(islice(episodes, count)))
     return folder

@@ -21,7 +21,7 @@ from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.batching import TokenBatch, build_batch, plan_rows
 from forethought.models.tiny import IMAGE_SIZE, make_tiny
 from forethought.offline.rows import to_example
-from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.scripted import expert_response, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import read_shards, write_shard
 from forethought.rollouts.task import open_task
@@ -91,7 +91,7 @@ def _play(name: str, episodes: int) -> list[Trajectory]:
     environment = task.factory()
     seeds = (episode_seed(Split.DEMONSTRATION, 0, index) for index in range(episodes))
     try:
-        answer = expert_answer("thoughts")
+        answer = expert_response("thoughts")
         return list(play(task.id, environment, task.prompter, answer, seeds))
     finally:
         environment.close()

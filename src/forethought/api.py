@@ -19,8 +19,8 @@ from typing import Any, overload
 
 from forethought.agents.collecting import CollectionSettings, collect_episodes
 from forethought.agents.evaluating import evaluate_source
-from forethought.agents.players import is_scripted
-from forethought.agents.sources import find_source, open_player
+from forethought.agents.policies import is_scripted
+from forethought.agents.sources import find_source, open_agent
 from forethought.algorithms.registry import algorithm_of
 from forethought.configs.acting import ApiConfig
 from forethought.configs.contract import AnyConfig
@@ -245,7 +245,7 @@ def load_policy(
     chosen, own_prompt = _seen_by(name, environment, prompt)
     load_quietly()
     source = find_source(name)
-    return open_player(source, chosen, own_prompt, slots=max_batch_size, api=ApiConfig())[0]
+    return open_agent(source, chosen, own_prompt, slots=max_batch_size, api=ApiConfig())[0]
 
 
 def read_trajectories(source: StrPath) -> Iterator[Trajectory]:

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from forethought.reports import write_report
-from forethought.runs.pairs import AnswerPlace, PairPlace, write_pairs
+from forethought.runs.pairs import CompletionPlace, PairPlace, write_pairs
 from forethought.types import Metric, Trajectory
 from tests.browser.browser import PHONE, Visit, visit
 from tests.unit.reports.builders import (
@@ -57,7 +57,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         training=[lost(), won()],
         versions="python 3.11\n",
     )
-    pair = PairPlace(AnswerPlace(1, 0, 1.0), AnswerPlace(0, 0, -1.0))
+    pair = PairPlace(CompletionPlace(1, 0, 1.0), CompletionPlace(0, 0, -1.0))
     write_pairs(run / "pairs" / "step_000004_process_0.jsonl", [pair])
     return write_report(run)
 

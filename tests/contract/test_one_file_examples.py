@@ -80,7 +80,7 @@ def stored(episode: q_sft.Episode) -> Episode:
     ]
     return Episode(
         rows=tuple(rows),
-        answer_lengths=tuple(len(step.completion) for step in episode.steps),
+        completion_lengths=tuple(len(step.completion) for step in episode.steps),
         rewards=tuple(step.reward for step in episode.steps),
         terminated=episode.terminated,
         bootstrap_value=None,

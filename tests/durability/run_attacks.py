@@ -27,7 +27,7 @@ from forethought.errors import CheckpointError, ForethoughtError, StorageError
 from forethought.evaluation.results import Evaluation
 from forethought.prompts.prompters import PlainPrompter, make_prompter
 from forethought.rollouts.collector import Collector
-from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.scripted import expert_response, play
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.store import read_shard, write_shard
 from forethought.runs.checkpoints import model_source
@@ -152,7 +152,7 @@ def hostile_values(episodes: int) -> Found:
             "Count",
             partial(HostileWorld, trouble),
             prompter,
-            expert_answer("action_only"),
+            expert_response("action_only"),
             range(2 * episodes),
             timeout_s=0.2,
         )

@@ -5,14 +5,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from forethought.agents.players import (
-    Player,
+from forethought.agents.policies import (
+    Agent,
     Progress,
     ProgressBar,
     is_scripted,
-    model_player,
+    model_agent,
     no_progress,
-    scripted_player,
+    scripted_agent,
 )
 from forethought.agents.sources import find_source
 from forethought.chat.policy import PREFIX
@@ -83,21 +83,21 @@ def collect_episodes(
         ForethoughtError: a model, environment or option that does not exist; the folder holds
             another collection, or cannot be written.
     """
-    player = _player(settings)
+    agent = _agent(settings)
     try:
-        folder = _claim(Path(settings.output), _record(settings, player))
+        folder = _claim(Path(settings.output), _record(settings, agent))
         with progress(settings.episodes) as bar:
-            return _gather(player, folder, settings, bar)
+            return _gather(agent, folder, settings, bar)
     finally:
-        player.close()
+        agent.close()
 
 
-def _player(settings: CollectionSettings) -> Player:
+def _agent(settings: CollectionSettings) -> Agent:
     if is_scripted(settings.policy):
-        return scripted_player(
+        return scripted_agent(
             settings.policy, settings.environment, settings.prompt, seed=settings.seed
         )
-    return model_player(
+    return model_agent(
         find_source(settings.policy),
         settings.environment,
         settings.prompt,
@@ -109,7 +109,7 @@ def _player(settings: CollectionSettings) -> Player:
     )
 
 
-def _record(settings: CollectionSettings, player: Player) -> dict[str, Any]:
+def _record(settings: CollectionSettings, agent: Agent) -> dict[str, Any]:
     """All that decides what an episode looks like."""
     content = asdict(settings)
     for name in ("output", "episodes", "threads", "num_envs"):
@@ -123,7 +123,7 @@ def _record(settings: CollectionSettings, player: Player) -> dict[str, Any]:
         if not sampling["constrain_actions"]:
             del sampling["constrain_actions"]  # Collections from before it was offered go on.
         content |= sampling
-    return {**content, "policy": player.name}
+    return {**content, "policy": agent.name}
 
 
 def _claim(folder: Path, record: dict[str, Any]) -> Path:
@@ -164,7 +164,7 @@ def _claim(folder: Path, record: dict[str, Any]) -> Path:
 
 
 def _gather(
-    player: Player, folder: Path, settings: CollectionSettings, bar: ProgressBar
+    agent: Agent, folder: Path, settings: CollectionSettings, bar: ProgressBar
 ) -> CollectionStats:
     stats = CollectionStats()
     for first in range(0, settings.episodes, settings.shard):
@@ -172,7 +172,7 @@ def _gather(
         path = folder / f"episodes_{first:07d}.parquet"
         trajectories = _stored(path, count)
         if trajectories is None:
-            trajectories = player.play(range(first, first + count), bar.update)
+            trajectories = agent.play(range(first, first + count), bar.update)
             write_shard(path, trajectories)
         else:
             bar.update(count)

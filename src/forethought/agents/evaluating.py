@@ -3,8 +3,8 @@
 from contextlib import nullcontext
 from typing import NamedTuple
 
-from forethought.agents.players import Progress, no_progress
-from forethought.agents.sources import Source, close_api, find_source, open_player
+from forethought.agents.policies import Progress, no_progress
+from forethought.agents.sources import Source, close_api, find_source, open_agent
 from forethought.configs.acting import ApiConfig
 from forethought.configs.generation import GenerationConfig
 from forethought.configs.parts import EnvironmentConfig, PromptConfig, require
@@ -71,10 +71,10 @@ def evaluate_source(
     with nullcontext() if folder is None else folder.lock():
         load_quietly(threads=threads)
         num_envs = min(settings.num_envs, settings.episodes)
-        player = open_player(
+        agent = open_agent(
             source, environment, prompt, slots=num_envs, api=api, generation=generation
         )
-        evaluated = _play(source, player, settings, environment, prompt, api, scripted, progress)
+        evaluated = _play(source, agent, settings, environment, prompt, api, scripted, progress)
         if folder is not None:
             write_shard(folder.evaluation_episodes_path, evaluated.trajectories)
             write_text(folder.evaluation_path, evaluated.evaluation.to_json())
@@ -83,7 +83,7 @@ def evaluate_source(
 
 def _play(
     source: Source,
-    player: tuple[Policy, Task],
+    agent: tuple[Policy, Task],
     settings: EvaluationSettings,
     environment: EnvironmentConfig,
     prompt: PromptConfig,
@@ -91,7 +91,7 @@ def _play(
     scripted: ScriptedRows | None,
     progress: Progress,
 ) -> Evaluated:
-    policy, task = player
+    policy, task = agent
     try:
         with progress(settings.episodes) as bar:
             return evaluate(

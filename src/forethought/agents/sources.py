@@ -83,7 +83,7 @@ def find_source(name: str) -> Source:
     return Source(name, None, None, None)
 
 
-def open_player(
+def open_agent(
     source: Source,
     environment: EnvironmentConfig,
     prompt: PromptConfig,
@@ -103,11 +103,11 @@ def open_player(
         ForethoughtError: a model, environment or option that is not there.
     """
     if source.is_api:
-        return open_api_player(source.model, environment, prompt, api)
+        return open_api_agent(source.model, environment, prompt, api)
     if (open_policy := source.open_policy) is not None:
         return open_policy(Path(source.model), environment, prompt, slots=slots)
     if generation is not None and generation.engine:
-        return open_remote_player(source.model, environment, prompt, generation)
+        return open_remote_agent(source.model, environment, prompt, generation)
     from forethought.value_guided.policy import load_acting
 
     if prompt.history == "summary":  # refuses at once what is no use once the model is loaded
@@ -117,7 +117,7 @@ def open_player(
     return policy, open_task(environment, prompt, default_image_size=size)
 
 
-def open_api_player(
+def open_api_agent(
     name: str, environment: EnvironmentConfig, prompt: PromptConfig, config: ApiConfig
 ) -> tuple[ApiPolicy, Task]:
     """The model, and the environment told in the style that was chosen.
@@ -137,7 +137,7 @@ def open_api_player(
     return ApiPolicy(name.removeprefix(PREFIX), endpoint, config), task
 
 
-def open_remote_player(
+def open_remote_agent(
     model: str, environment: EnvironmentConfig, prompt: PromptConfig, config: GenerationConfig
 ) -> tuple[Policy, Task]:
     """A model whose responses engines write: here are its tokenizer and processor alone.
@@ -193,8 +193,8 @@ def reasoning_and_acting(task: Task, *, examples: int) -> Task:
             while not ended:
                 now = told.inner.messages(observation)
                 expert_action = expert_of(environment).expert()
-                answer = Message("assistant", write_thought_and_action(expert_action))
-                shown += [*follow_on(before, now), answer]
+                response = Message("assistant", write_thought_and_action(expert_action))
+                shown += [*follow_on(before, now), response]
                 transition = environment.step(expert_action.action)
                 ended = transition.terminated or transition.truncated
                 before, observation = now, environment.observation()

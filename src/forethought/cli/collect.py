@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from forethought.agents.collecting import CollectionSettings, collect_episodes
-from forethought.agents.players import is_scripted
+from forethought.agents.policies import is_scripted
 from forethought.agents.sources import find_source
 from forethought.cli.flags import Switch
 from forethought.cli.interrupts import continued_by

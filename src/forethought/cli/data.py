@@ -150,8 +150,8 @@ def _distributions(task: TaskDescription) -> Iterator[tuple[str, Distribution]]:
     yield "steps per episode", task.episode_steps
     yield "reward per step", task.rewards
     yield "tokens per prompt", task.prompt_tokens
-    yield "tokens per answer", task.answer_tokens
-    yield "characters per answer", task.answer_characters
+    yield "tokens per answer", task.completion_tokens
+    yield "characters per answer", task.completion_characters
 
 
 def _cells(name: str, numbers: Distribution) -> tuple[str, ...]:
@@ -194,7 +194,7 @@ class ConvertData:
     environment_id: str | None = None
     """Environment of the lines that name none."""
 
-    answers: Literal["json", "json_last", "text"] = "json"
+    responses: Literal["json", "json_last", "text"] = "json"
     """What an assistant's message is: an answer that ends in `"action": "…"`, as models give it
     here; one of which the last such field counts, whatever follows; or the action itself, all
     of it."""
@@ -233,7 +233,7 @@ def convert_data(settings: ConvertData) -> None:
 
     Examples:
       forethought data convert games.jsonl --environment-id Wordle --output data/wordle
-      forethought data convert talk.jsonl --answers text --reward-range -20 0 --output data/talk
+      forethought data convert talk.jsonl --responses text --reward-range -20 0 --output data/talk
       forethought data convert minari:minigrid/BabyAI-Pickup/optimal-v0 --output data/pickup
     """
     stats = CollectionStats()
@@ -273,7 +273,7 @@ def _trajectories(settings: ConvertData) -> Iterator[Trajectory]:
 
 def _format(settings: ConvertData) -> ChatFormat:
     return ChatFormat(
-        settings.environment_id, settings.answers, settings.reward_map, settings.gamma
+        settings.environment_id, settings.responses, settings.reward_map, settings.gamma
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from forethought.agents.evaluating import RunEvaluation, evaluate_source
-from forethought.agents.sources import find_source, open_player
+from forethought.agents.sources import find_source, open_agent
 from forethought.cli.flags import Operand, Switch
 from forethought.cli.next_command import require_environment
 from forethought.cli.settings import describe, read_settings
@@ -158,7 +158,7 @@ def sweep_beta(settings: Evaluate) -> None:
     load_quietly(threads=settings.threads)
     source, judged = find_source(settings.run), settings.evaluation
     slots = min(judged.num_envs, judged.episodes)
-    policy, task = open_player(
+    policy, task = open_agent(
         source, settings.environment, settings.prompt, slots=slots, api=settings.api
     )
     extraction, ways = _ways(policy, settings)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from forethought.agents.sources import Source, find_source, open_player
+from forethought.agents.sources import Source, find_source, open_agent
 from forethought.cli.flags import Operand, Switch
 from forethought.cli.terminal import align, number, percent, progress_bar
 from forethought.configs.acting import ApiConfig
@@ -124,7 +124,7 @@ def _ask(settings: MeasureFaithfulness, source: Source, episodes: Path) -> Faith
     from forethought.generation.huggingface import HuggingFacePolicy
 
     assert source.config is not None
-    policy, task = open_player(
+    policy, task = open_agent(
         source, source.config.environment, source.config.prompt, slots=1, api=ApiConfig()
     )
     if not isinstance(policy, HuggingFacePolicy):

@@ -116,9 +116,9 @@ class TaskDescription:
     """Per step."""
     prompt_tokens: Distribution
     """Per step; empty where text was never tokenized, as scripted agents leave it."""
-    answer_tokens: Distribution
+    completion_tokens: Distribution
     """Per step, likewise."""
-    answer_characters: Distribution
+    completion_characters: Distribution
     """Per step."""
 
     @property
@@ -166,8 +166,8 @@ class _Tally:
     def __init__(self) -> None:
         self.parts = self.lost = self.steps = self.invalid = self.randomized = self.successes = 0
         self.returns, self.episode_steps, self.rewards = Numbers(), Numbers(), Numbers()
-        self.prompt_tokens, self.answer_tokens = Numbers(), Numbers()
-        self.answer_characters = Numbers()
+        self.prompt_tokens, self.completion_tokens = Numbers(), Numbers()
+        self.completion_characters = Numbers()
 
     def add(self, trajectory: Trajectory) -> None:
         self._add_steps(trajectory)
@@ -186,11 +186,11 @@ class _Tally:
             self.invalid += not step.action.is_valid
             self.randomized += step.action.was_randomized
             self.rewards.add(step.reward)
-            self.answer_characters.add(len(step.completion.text))
+            self.completion_characters.add(len(step.completion.text))
             if step.prompt.token_ids:
                 self.prompt_tokens.add(len(step.prompt.token_ids))
             if step.completion.token_ids:
-                self.answer_tokens.add(len(step.completion.token_ids))
+                self.completion_tokens.add(len(step.completion.token_ids))
 
     def described(self, task_type: str | None) -> TaskDescription:
         returns = self.returns.distribution()
@@ -215,8 +215,8 @@ class _Tally:
             episode_steps=self.episode_steps.distribution(),
             rewards=self.rewards.distribution(),
             prompt_tokens=self.prompt_tokens.distribution(),
-            answer_tokens=self.answer_tokens.distribution(),
-            answer_characters=self.answer_characters.distribution(),
+            completion_tokens=self.completion_tokens.distribution(),
+            completion_characters=self.completion_characters.distribution(),
         )
 
 
@@ -322,8 +322,8 @@ def _task_json(task: TaskDescription) -> dict[str, object]:
         "episode_steps": _distribution_json(task.episode_steps),
         "reward": _distribution_json(task.rewards),
         "prompt_tokens": _distribution_json(task.prompt_tokens),
-        "answer_tokens": _distribution_json(task.answer_tokens),
-        "answer_characters": _distribution_json(task.answer_characters),
+        "completion_tokens": _distribution_json(task.completion_tokens),
+        "completion_characters": _distribution_json(task.completion_characters),
     }
 
 

@@ -48,7 +48,7 @@ class ChatFormat:
 
     environment_id: str | None = None
     """Of lines that name none."""
-    answers: Literal["json", "json_last", "text"] = "json"
+    responses: Literal["json", "json_last", "text"] = "json"
     """json: an assistant's message ends in `"action": "…"`, as models answer here; one that does
     not is an invalid answer. json_last: the last such field counts, whatever follows it. text:
     all of the message is the action."""
@@ -117,13 +117,13 @@ def read_line(line: bytes, how: ChatFormat, *, default_seed: int) -> Trajectory:
     """
     content = _read_object(line)
     messages = read_messages(content["messages"])
-    answers = [index for index, message in enumerate(messages) if message.role == "assistant"]
-    rewards = _rewards(content["rewards"], len(answers))
+    responses = [index for index, message in enumerate(messages) if message.role == "assistant"]
+    rewards = _rewards(content["rewards"], len(responses))
     truncated = _flag(content, "truncated", False)
     terminated = _flag(content, "terminated", not truncated)
     steps = [
         _step(messages[:index], messages[index], reward, how)
-        for index, reward in zip(answers, rewards, strict=True)
+        for index, reward in zip(responses, rewards, strict=True)
     ]
     steps[-1] = replace(steps[-1], terminated=terminated, truncated=truncated)
     trajectory = Trajectory(
@@ -173,9 +173,9 @@ def _step(asked: Sequence[Message], said: Message, reward: float, how: ChatForma
 
 
 def _action_in(completion: Completion, how: ChatFormat) -> ParsedAction:
-    if how.answers == "text":
+    if how.responses == "text":
         return _all_of(completion.text)
-    form = "last_field" if how.answers == "json_last" else "strict"
+    form = "last_field" if how.responses == "json_last" else "strict"
     return parse_response(completion, None, form=form)
 
 
@@ -215,14 +215,14 @@ def _read_object(line: bytes) -> dict[str, Any]:
     return found
 
 
-def _rewards(value: object, answers: int) -> list[float]:
+def _rewards(value: object, responses: int) -> list[float]:
     numbers = cast(list[object], value) if isinstance(value, list) else []
     is_number = [isinstance(n, int | float) and not isinstance(n, bool) for n in numbers]
     if not isinstance(value, list) or not all(is_number):
         raise ProtocolError(f"rewards is {value!r} — expected a list of numbers")
-    if not answers or len(numbers) != answers:
+    if not responses or len(numbers) != responses:
         raise ProtocolError(
-            f"got {len(numbers)} rewards and {answers} messages of the assistant — expected "
+            f"got {len(numbers)} rewards and {responses} messages of the assistant — expected "
             "as many, and one at least"
         )
     try:

@@ -12,7 +12,7 @@ from forethought.evaluation.statistics import ThoughtRates
 from forethought.generation.contract import Policy
 from forethought.generation.remembering import RememberingPolicy
 from forethought.rollouts.collector import Collector
-from forethought.rollouts.scripted import Answer, expert_answer, play, random_answer
+from forethought.rollouts.scripted import Respond, expert_response, play, random_response
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.task import Task
 from forethought.types import Trajectory
@@ -37,20 +37,22 @@ class ScriptedRows:
         Args:
             seed: of the draws.
         """
-        return self._row("random", task, episodes, seed, random_answer(seed))
+        return self._row("random", task, episodes, seed, random_response(seed))
 
     def expert(self, task: Task, episodes: int, response_format: ResponseFormat) -> EvaluationRow:
         """The environment's own expert; a row without numbers where it has none."""
         if not task.has_expert:
             return EvaluationRow("expert")
-        return self._row("expert", task, episodes, response_format, expert_answer(response_format))
+        return self._row(
+            "expert", task, episodes, response_format, expert_response(response_format)
+        )
 
     def _row(
-        self, name: str, task: Task, episodes: int, manner: object, answer: Answer
+        self, name: str, task: Task, episodes: int, manner: object, respond: Respond
     ) -> EvaluationRow:
         key = (name, task.id, task.options, episodes, manner)
         if key not in self._rows:
-            row = _played(name, task, episodes, answer)
+            row = _played(name, task, episodes, respond)
             thinks = name != "random"
             self._rows[key] = row if thinks else replace(row, thoughts=ThoughtRates())
         return self._rows[key]
@@ -61,9 +63,9 @@ def row_of(name: str, trajectories: list[Trajectory]) -> EvaluationRow:
     return summarize(name, trajectories, np.random.default_rng(BOOTSTRAP_SEED))
 
 
-def _played(name: str, task: Task, episodes: int, answer: Answer) -> EvaluationRow:
+def _played(name: str, task: Task, episodes: int, respond: Respond) -> EvaluationRow:
     seeds = (episode_seed(Split.EVALUATION, 0, index) for index in range(episodes))
-    return row_of(name, list(play(task.id, task.factory, task.prompter, answer, seeds)))
+    return row_of(name, list(play(task.id, task.factory, task.prompter, respond, seeds)))
 
 
 @dataclass(frozen=True)

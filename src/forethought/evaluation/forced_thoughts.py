@@ -61,7 +61,7 @@ class ActionScorer:
 
 def _examples(question: Forced, policy: HuggingFacePolicy) -> list[Example]:
     responses = [
-        policy.encoder.tokenize_answer(f"{question.opening}{_in_json(action)}{CLOSING}")
+        policy.encoder.tokenize_response(f"{question.opening}{_in_json(action)}{CLOSING}")
         for action in question.actions
     ]
     shared = sum(1 for _ in takewhile(_are_equal, zip(*responses, strict=False)))

@@ -48,7 +48,9 @@ def token_mean_cross_entropy(*, logprobs_BT: Tensor, mask_BT: Tensor) -> CrossEn
 # Advantage-weighted regression: behavior cloning in which the better responses count more.
 
 
-def advantage_weighted_loss(*, logprobs_N: Tensor, answers_N: Tensor, weights_U: Tensor) -> Tensor:
+def advantage_weighted_loss(
+    *, logprobs_N: Tensor, completions_N: Tensor, weights_U: Tensor
+) -> Tensor:
     """How surprised the policy is by the data's responses, each as important as its weight.
 
         L = -mean_n(w_u(n) log π(a_n | s_n))
@@ -68,13 +70,13 @@ def advantage_weighted_loss(*, logprobs_N: Tensor, answers_N: Tensor, weights_U:
     Raises:
         ValueError: shapes differ, a wrong dtype, a weight with gradient or below 0, or no token.
     """
-    require_axes("N", logprobs_N=logprobs_N, answers_N=answers_N)
+    require_axes("N", logprobs_N=logprobs_N, completions_N=completions_N)
     require_axes("U", weights_U=weights_U)
-    require_one_shape(logprobs_N=logprobs_N, answers_N=answers_N)
+    require_one_shape(logprobs_N=logprobs_N, completions_N=completions_N)
     require_float32(logprobs_N=logprobs_N, weights_U=weights_U)
     require_constant(weights_U=weights_U)
-    if answers_N.dtype != torch.int64 or len(answers_N) == 0:
-        raise ValueError(f"answers_N: expected tokens, int64, got {answers_N}")
+    if completions_N.dtype != torch.int64 or len(completions_N) == 0:
+        raise ValueError(f"answers_N: expected tokens, int64, got {completions_N}")
     if not bool((weights_U >= 0).all()):
         raise ValueError(f"weights_U: expected at least 0, got {weights_U}")
-    return -(weights_U[answers_N] * logprobs_N).mean()
+    return -(weights_U[completions_N] * logprobs_N).mean()

@@ -55,8 +55,8 @@ def require_pairs(*, chosen: Responses, rejected: Responses) -> None:
         ValueError: not one number per pair, no pair, log-probs that are not float32, or a
             gradient into the reference.
     """
-    for side, answers in (("chosen", chosen), ("rejected", rejected)):
-        named = {f"{side}.{name}": tensor for name, tensor in answers._asdict().items()}
+    for side, responses in (("chosen", chosen), ("rejected", rejected)):
+        named = {f"{side}.{name}": tensor for name, tensor in responses._asdict().items()}
         require_axes("P", **named)
         require_one_shape(first=chosen.thoughts_P, **named)
         logprobs = {name: tensor for name, tensor in named.items() if "tokens" not in name}

@@ -152,7 +152,7 @@ class Encoder:
         before = () if is_open or not is_marked else _ids(self.tokenizer(""))
         return (*before, *_ids(encoded))
 
-    def tokenize_answer(self, text: str) -> tuple[int, ...]:
+    def tokenize_response(self, text: str) -> tuple[int, ...]:
         """Ids of a response written by an expert, the stop token included.
 
         Only for text that no model sampled: sampled ids are never rebuilt from text.
@@ -175,7 +175,7 @@ class Encoder:
         if self._token_bytes is None:
             self._token_bytes = TokenBytes(
                 len(self.tokenizer),
-                self.tokenize_answer("a")[0],
+                self.tokenize_response("a")[0],
                 lambda ids: self.detokenize(ids).text,
                 lambda token: str(self.tokenizer.convert_ids_to_tokens(token)),
             )

@@ -25,7 +25,7 @@ class Episode:
     """One trajectory; its actions are numbered through all rows, in order."""
 
     rows: tuple[Row, ...]
-    answer_lengths: tuple[int, ...]
+    completion_lengths: tuple[int, ...]
     """Tokens of each step's response."""
     rewards: tuple[float, ...]
     """Of each step, in the environment's units."""
@@ -42,12 +42,12 @@ class Episode:
     @property
     def actions(self) -> int:
         """Tokens of the agent's."""
-        return sum(self.answer_lengths)
+        return sum(self.completion_lengths)
 
     @property
     def last_step(self) -> int:
         """Index in the environment's episode of the last response."""
-        return self.first_step + len(self.answer_lengths) - 1
+        return self.first_step + len(self.completion_lengths) - 1
 
     @property
     def tokens(self) -> int:
@@ -61,10 +61,10 @@ class Episode:
         return self.actions if is_known else self.actions - 1
 
     @property
-    def known_answers(self) -> int:
+    def known_completions(self) -> int:
         """Responses whose outcome is known: all, or all but the last of an episode that was cut."""
         is_known = self.terminated or self.bootstrap_value is not None
-        return len(self.answer_lengths) if is_known else len(self.answer_lengths) - 1
+        return len(self.completion_lengths) if is_known else len(self.completion_lengths) - 1
 
     @property
     def known_returns(self) -> int:
@@ -72,7 +72,7 @@ class Episode:
         is_known = self.terminated or self.bootstrap_value is not None
         return self.actions if is_known else 0
 
-    def answers(self) -> Iterator[tuple[int, ...]]:
+    def completions(self) -> Iterator[tuple[int, ...]]:
         """The agent's tokens, step by step."""
         said = iter(
             [
@@ -82,7 +82,7 @@ class Episode:
                 if mine
             ]
         )
-        for length in self.answer_lengths:
+        for length in self.completion_lengths:
             yield tuple(islice(said, length))
 
 
@@ -99,7 +99,7 @@ def to_episode(trajectory: Trajectory, policy: HuggingFacePolicy) -> Episode:
     last = trajectory.steps[-1]
     return Episode(
         rows=tuple(rows),
-        answer_lengths=tuple(len(example.completion_ids) for example in examples),
+        completion_lengths=tuple(len(example.completion_ids) for example in examples),
         rewards=tuple(step.reward for step in trajectory.steps),
         terminated=last.terminated,
         bootstrap_value=None if last.terminated else trajectory.bootstrap_value,
@@ -197,7 +197,7 @@ def transitions(
     """
     rewards: list[float] = []
     discounts: list[float] = []
-    steps = zip(episode.answer_lengths, episode.rewards, strict=True)
+    steps = zip(episode.completion_lengths, episode.rewards, strict=True)
     for step, (length, reward) in enumerate(steps, start=episode.first_step):
         own = maps.at(step)
         inside = own.reward(0.0, discount=utterance_gamma)
@@ -206,7 +206,7 @@ def transitions(
         discounts += [utterance_gamma] * (length - 1) + [discount]
     is_known_N = torch.ones(len(rewards), dtype=torch.bool)
     is_inside_N = torch.ones(len(rewards), dtype=torch.bool)
-    is_inside_N[torch.tensor(episode.answer_lengths).cumsum(0) - 1] = False
+    is_inside_N[torch.tensor(episode.completion_lengths).cumsum(0) - 1] = False
     if episode.terminated:
         discounts[-1] = 0.0
         last = maps.at(episode.last_step)

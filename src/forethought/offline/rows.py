@@ -43,7 +43,7 @@ class Row(NamedTuple):
     """Per token after the prompt: is it of a completion to learn from?"""
     is_reply: tuple[bool, ...]
     """Per token after the prompt: is it of what the environment replied?"""
-    answers: int
+    responses: int
     """How many completions are learned from."""
 
     @property
@@ -97,7 +97,7 @@ def to_example(step: Step, policy: HuggingFacePolicy) -> Example:
     sampled = step.completion.token_ids
     try:
         if not sampled or prompt.token_ids != step.prompt.token_ids:
-            sampled = policy.encoder.tokenize_answer(step.completion.text)
+            sampled = policy.encoder.tokenize_response(step.completion.text)
         policy.encoder.limits.require_prompt(
             len(prompt.token_ids) + len(sampled) - 1,
             "the prompt with all but the end of its answer",
@@ -123,7 +123,7 @@ def _placed(error: PolicyError, step: Step) -> PolicyError:
     return type(error)(f"data, a step in state {step.state_key[:40]!r}: {error}")
 
 
-def to_rows(answers: Iterable[tuple[Example, bool]], limit: int | None) -> list[Row]:
+def to_rows(responses: Iterable[tuple[Example, bool]], limit: int | None) -> list[Row]:
     """As few rows as the prompts allow.
 
     Args:
@@ -133,7 +133,7 @@ def to_rows(answers: Iterable[tuple[Example, bool]], limit: int | None) -> list[
     """
     rows: list[Row] = []
     png_of = ImageEncoder()  # Equal images of all rows are packed once, and kept once.
-    for example, is_learned in answers:
+    for example, is_learned in responses:
         row = pack(example, png_of, is_learned=is_learned)
         longer = _continued(rows[-1], row, limit) if rows else None
         if longer is None:
@@ -152,7 +152,7 @@ def pack(example: Example, png_of: ImageEncoder, *, is_learned: bool = True) -> 
         ids,
         is_action=(is_learned,) * len(ids),
         is_reply=(False,) * len(ids),
-        answers=int(is_learned),
+        responses=int(is_learned),
     )
 
 
@@ -172,7 +172,7 @@ def _continued(row: Row, after: Row, limit: int | None) -> Row | None:
         (*row.completion_ids, *reply, *after.completion_ids),
         is_action=(*row.is_action, *(False,) * len(reply), *after.is_action),
         is_reply=(*row.is_reply, *(True,) * len(reply), *after.is_reply),
-        answers=row.answers + after.answers,
+        responses=row.responses + after.responses,
     )
 
 

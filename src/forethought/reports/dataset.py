@@ -126,8 +126,8 @@ def _figures(whole: TaskDescription) -> Iterator[str]:
         ("Episode length", "steps", "episodes", whole.episode_steps),
         ("Reward", "per step", "steps", whole.rewards),
         ("Prompt length, tokens", "tokens", "steps", whole.prompt_tokens),
-        ("Completion length, tokens", "tokens", "steps", whole.answer_tokens),
-        ("Completion length, characters", "characters", "steps", whole.answer_characters),
+        ("Completion length, tokens", "tokens", "steps", whole.completion_tokens),
+        ("Completion length, characters", "characters", "steps", whole.completion_characters),
     )
     for index, (title, x_label, y_label, numbers) in enumerate(charts):
         if numbers.total:

@@ -14,7 +14,7 @@ from forethought.environments.vector import Act, Failed, Observed, Replay, Reset
 from forethought.errors import EnvironmentUnusableError, PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult, Policy
 from forethought.prompts.history import past_step, with_history
-from forethought.rollouts.seeding import Split, answer_seed, draw_action, episode_seed
+from forethought.rollouts.seeding import Split, completion_seed, draw_action, episode_seed
 from forethought.rollouts.slot import (
     Asked,
     Collected,
@@ -169,7 +169,7 @@ class Collector:
             if self._asked_of_policy:
                 for result in self._policy.advance():
                     self._asked_of_policy -= 1
-                    self._on_answer(result)
+                    self._on_completion(result)
         return Collected(
             [trajectory for slot in self._slots for trajectory in slot.trajectories],
             [episode for slot in self._slots for episode in slot.episodes],
@@ -226,10 +226,10 @@ class Collector:
         choices: tuple[str, ...] | None = None,
     ) -> None:
         self._asked_of_policy += 1
-        seed, temperature = self._answer_seed(slot), self._sampling.temperature
+        seed, temperature = self._completion_seed(slot), self._sampling.temperature
         self._policy.submit(GenerationRequest(key, prompt, seed, tokens, temperature, choices))
 
-    def _on_answer(self, result: GenerationResult) -> None:
+    def _on_completion(self, result: GenerationResult) -> None:
         if result.key in self._awaiting_value:
             slot, position = self._awaiting_value.pop(result.key)
             unfinished = slot.trajectories[position]
@@ -241,7 +241,7 @@ class Collector:
         choices = slot.observation.admissible_actions or self._runner.actions
         parsed = self._prompter.parse(result.completion, choices)
         if not parsed.is_valid and choices and self._on_invalid == "random":
-            drawn = draw_action(self._answer_seed(slot), len(choices))
+            drawn = draw_action(self._completion_seed(slot), len(choices))
             parsed = replace(parsed, action=choices[drawn], was_randomized=True)
         state_key = self._prompter.state_key(slot.observation, slot.past)
         slot.asked = Asked(slot.prompt, result, parsed, state_key, self._prompter.response_fields)
@@ -329,8 +329,8 @@ class Collector:
 
     # --- the environment's side ------------------------------------------------------------------
 
-    def _answer_seed(self, slot: Slot) -> int:
-        return answer_seed(self._run_seed, slot.episode, len(slot.actions))
+    def _completion_seed(self, slot: Slot) -> int:
+        return completion_seed(self._run_seed, slot.episode, len(slot.actions))
 
     def _seed_of(self, episode: int) -> int:
         return episode_seed(self._split, self._run_seed, episode // self._group_size)

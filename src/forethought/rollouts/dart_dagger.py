@@ -11,11 +11,11 @@ from forethought.environments.slots import facts_in
 from forethought.errors import ConfigError
 from forethought.prompts.history import past_step, with_history
 from forethought.prompts.responses import asks_for_thoughts, strict_format, write_response
-from forethought.rollouts.scripted import Answer, actions_to_try, expert_answer, written
+from forethought.rollouts.scripted import Respond, actions_to_try, expert_response, written
 from forethought.types import Observation, Step, Trajectory
 
 
-class SlippingExpert:
+class NoisyExpert:
     """Acts as the environment's expert, but for a share of the steps, so that one learns how an
     episode goes on after a mistake.
 
@@ -26,7 +26,7 @@ class SlippingExpert:
 
     def __init__(self, share: float, response_format: ResponseFormat, *, seed: int) -> None:
         self._share = share
-        self._expert = expert_answer(response_format)
+        self._expert = expert_response(response_format)
         self._randomness = np.random.Generator(np.random.Philox(key=seed))
         self._offered: dict[str, None] = {}
         self._slips: list[bool] = []
@@ -34,9 +34,9 @@ class SlippingExpert:
     def __call__(self, environment: Environment, observation: Observation) -> str:
         """The text of the next answer."""
         self._offered.update(dict.fromkeys(actions_to_try(environment, observation)))
-        is_slip = bool(self._randomness.random() < self._share)
-        text = self._slip() if is_slip else self._expert(environment, observation)
-        self._slips.append(is_slip)  # of an answer; where the expert fails, there is none
+        is_noise = bool(self._randomness.random() < self._share)
+        text = self._slip() if is_noise else self._expert(environment, observation)
+        self._slips.append(is_noise)  # of an answer; where the expert fails, there is none
         return text
 
     def end_episode(self) -> list[bool]:
@@ -51,7 +51,7 @@ class SlippingExpert:
 
 
 def corrected(
-    played: Trajectory, environment: Environment, prompter: Prompter, answer: Answer
+    played: Trajectory, environment: Environment, prompter: Prompter, respond: Respond
 ) -> Iterator[Step]:
     """Plays an episode again, and asks the expert in every state that it passes: also in those
     that only the policy's own mistakes lead to (DAgger: Ross et al., 2011).
@@ -87,7 +87,7 @@ def corrected(
         choices = observation.admissible_actions or environment.actions
         if key not in met:
             met.add(key)
-            completion = written(answer(environment, observation))
+            completion = written(respond(environment, observation))
             fields = told.response_fields
             thoughts = completion.text if asks_for_thoughts(fields) else None
             yield replace(

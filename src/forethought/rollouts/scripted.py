@@ -39,11 +39,11 @@ from forethought.types import (
     progress_in,
 )
 
-Answer = Callable[[Environment, Observation], str]
+Respond = Callable[[Environment, Observation], str]
 """The text that a scripted agent gives as its completion."""
 
 
-def expert_answer(response_format: ResponseFormat) -> Answer:
+def expert_response(response_format: ResponseFormat) -> Respond:
     """Answers as the environment's expert would, thoughts included unless left out."""
     return lambda environment, observation: write_response(
         expert_of(environment).expert(), response_format
@@ -60,22 +60,22 @@ def actions_to_try(environment: Environment, observation: Observation) -> Sequen
     return observation.admissible_actions or environment.actions or environment.legal_actions()
 
 
-def random_answer(seed: int) -> Answer:
+def random_response(seed: int) -> Respond:
     """Answers with an action drawn uniformly from those that may be tried.
 
     Environments whose actions are open text and unlisted are answered from `legal_actions`.
     """
     randomness = np.random.Generator(np.random.Philox(key=seed))
 
-    def answer(environment: Environment, observation: Observation) -> str:
+    def respond(environment: Environment, observation: Observation) -> str:
         choices = actions_to_try(environment, observation)
         action = choices[int(randomness.integers(len(choices)))]
         return write_response(ExpertAction(action, ()), "action_only")
 
-    return answer
+    return respond
 
 
-class DataAnswer:
+class DataResponse:
     """Answers as the environment's data policy does, with draws of their own for every episode."""
 
     def __init__(self, skill: float, response_format: ResponseFormat) -> None:
@@ -107,7 +107,7 @@ def play(
     environment_id: str,
     environment: Environment | Factory,
     prompter: Prompter,
-    answer: Answer,
+    respond: Respond,
     seeds: Iterable[int],
     *,
     timeout_s: float = TIMEOUT_S,
@@ -134,9 +134,9 @@ def play(
     try:
         for seed in seeds:
             said: list[str] = []
-            outcome = _attempt(environment_id, host, told, answer, seed, said)
+            outcome = _attempt(environment_id, host, told, respond, seed, said)
             if isinstance(outcome, Failed):
-                outcome = _attempt(environment_id, host, told, answer, seed, said)
+                outcome = _attempt(environment_id, host, told, respond, seed, said)
             if isinstance(outcome, Failed):
                 failures += 1
                 if failures > MAX_FAILURES:
@@ -204,14 +204,14 @@ def _attempt(
     environment_id: str,
     host: _Host,
     prompter: HistoryPrompter,
-    answer: Answer,
+    respond: Respond,
     seed: int,
     said: list[str],
 ) -> Trajectory | Failed:
     try:
         with host.executing(builds=True):
             environment = host.environment()
-        return _episode(environment_id, environment, host, prompter, answer, seed, said)
+        return _episode(environment_id, environment, host, prompter, respond, seed, said)
     except _EnvironmentError as error:
         host.close()
         return failed(0, error.cause, where=f"seed {seed}: ")
@@ -222,7 +222,7 @@ def _episode(
     environment: Environment,
     host: _Host,
     prompter: HistoryPrompter,
-    answer: Answer,
+    respond: Respond,
     seed: int,
     said: list[str],
 ) -> Trajectory:
@@ -238,7 +238,7 @@ def _episode(
     while not steps or not (steps[-1].terminated or steps[-1].truncated):
         if len(said) == len(steps):
             with host.executing():
-                said.append(answer(environment, observation))
+                said.append(respond(environment, observation))
         step = _step(environment, host, prompter, observation, past, said[len(steps)])
         steps.append(step)
         choices = observation.admissible_actions or environment.actions

@@ -35,7 +35,7 @@ def is_held_out(seed: int) -> bool:
     return seed >> _SPLIT_SHIFT == Split.EVALUATION
 
 
-def answer_seed(run_seed: int, episode: int, step: int) -> int:
+def completion_seed(run_seed: int, episode: int, step: int) -> int:
     """The key (Philox, below 2**128) of all random numbers of one answer."""
     return (run_seed << 96) | (episode << 32) | step
 

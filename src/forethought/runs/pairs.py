@@ -16,7 +16,7 @@ from forethought.errors import StorageError
 SUFFIX = ".jsonl"
 
 
-class AnswerPlace(NamedTuple):
+class CompletionPlace(NamedTuple):
     """Where one side of a pair is stored, and how the episode went from there."""
 
     trajectory: int
@@ -29,8 +29,8 @@ class AnswerPlace(NamedTuple):
 class PairPlace(NamedTuple):
     """A pair, by the places of its answers."""
 
-    chosen: AnswerPlace
-    rejected: AnswerPlace
+    chosen: CompletionPlace
+    rejected: CompletionPlace
 
 
 def write_pairs(path: Path, pairs: Sequence[PairPlace]) -> None:
@@ -63,4 +63,4 @@ def read_pairs(path: Path) -> list[PairPlace]:
 
 
 def _pair(fields: dict[str, Any]) -> PairPlace:
-    return PairPlace(AnswerPlace(**fields["chosen"]), AnswerPlace(**fields["rejected"]))
+    return PairPlace(CompletionPlace(**fields["chosen"]), CompletionPlace(**fields["rejected"]))

@@ -117,22 +117,22 @@ def make_pairs(
         groups[candidate.group(compared)].append(candidate)
     pairs: list[Pair] = []
     for group in groups.values():
-        answers = _distinct(group) if compared == "state" else group
-        pairs += _furthest_apart(answers, margin, most_per_group)
+        members = _distinct(group) if compared == "state" else group
+        pairs += _furthest_apart(members, margin, most_per_group)
     return pairs
 
 
-def _furthest_apart(answers: Sequence[Candidate], margin: float, most: int) -> list[Pair]:
+def _furthest_apart(candidates: Sequence[Candidate], margin: float, most: int) -> list[Pair]:
     """Of pairs equally far apart, those whose responses are in the fewest pairs so far: lest one
     chosen response meet all the rejected ones; then those that were met first."""
-    places = {id(answer.step): place for place, answer in enumerate(answers)}
+    places = {id(candidate.step): place for place, candidate in enumerate(candidates)}
     kept, uses = list[Pair](), Counter[int]()
 
     def rank(pair: Pair) -> tuple[int, int, int]:
         chosen, rejected = id(pair.chosen.step), id(pair.rejected.step)
         return uses[chosen] + uses[rejected], places[chosen], places[rejected]
 
-    for _, equals in groupby(_falling(answers, margin, most), key=lambda pair: pair.margin):
+    for _, equals in groupby(_falling(candidates, margin, most), key=lambda pair: pair.margin):
         waiting = [(rank(pair), pair) for pair in equals]
         heapify(waiting)
         while waiting and len(kept) < most:
@@ -147,10 +147,10 @@ def _furthest_apart(answers: Sequence[Candidate], margin: float, most: int) -> l
     return kept
 
 
-def _falling(answers: Sequence[Candidate], margin: float, most: int) -> Iterator[Pair]:
+def _falling(candidates: Sequence[Candidate], margin: float, most: int) -> Iterator[Pair]:
     """The pairs that may be among so many, furthest apart first, each made when it is asked for."""
-    able = [answer for answer in answers if not answer.step.action.was_randomized]
-    rejected = sorted(_first_of_equals(answers, most), key=lambda answer: answer.score)
+    able = [candidate for candidate in candidates if not candidate.step.action.was_randomized]
+    rejected = sorted(_first_of_equals(candidates, most), key=lambda candidate: candidate.score)
     # Neighbors of one action are passed over at once by those who did the same.
     runs = [(decision, list(run)) for decision, run in groupby(rejected, key=_decision)]
 
@@ -162,7 +162,7 @@ def _falling(answers: Sequence[Candidate], margin: float, most: int) -> Iterator
     return merge(*map(beaten_by, _first_of_equals(able, most)), key=lambda pair: -pair.margin)
 
 
-def _first_of_equals(answers: Sequence[Candidate], most: int) -> list[Candidate]:
+def _first_of_equals(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
     """Of equally good responses, those that can be in one of so many pairs.
 
     One that is in no pair yet goes before those that come after it, unless the other side did
@@ -171,18 +171,18 @@ def _first_of_equals(answers: Sequence[Candidate], most: int) -> list[Candidate]
     """
     kept: list[Candidate] = []
     of_score, of_decision = Counter[float](), Counter[tuple[float, tuple[str, str]]]()
-    for answer in answers:
-        score, decision = answer.score, _decision(answer)
+    for candidate in candidates:
+        score, decision = candidate.score, _decision(candidate)
         if of_score[score] < 2 * most and of_decision[score, decision] < most:
             of_score[score] += 1
             of_decision[score, decision] += 1
-            kept.append(answer)
+            kept.append(candidate)
     return kept
 
 
-def _decision(answer: Candidate) -> tuple[str, str]:
+def _decision(candidate: Candidate) -> tuple[str, str]:
     """The state and what was done in it."""
-    return answer.step.state_key, answer.step.action.action
+    return candidate.step.state_key, candidate.step.action.action
 
 
 def _distinct(candidates: Sequence[Candidate]) -> list[Candidate]:

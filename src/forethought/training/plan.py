@@ -20,7 +20,7 @@ from forethought.models.loading import LoadedModel, load_outline
 from forethought.models.lora import add_lora
 from forethought.models.tiny import IMAGE_SIZE, SIZES, make_tiny
 from forethought.offline.dataset import require_learnable, stored, stored_earned, unlike
-from forethought.rollouts.scripted import play, random_answer
+from forethought.rollouts.scripted import play, random_response
 from forethought.rollouts.shard_files import ImageEncoder
 from forethought.rollouts.task import Task, open_task
 from forethought.runs.checkpoints import model_source
@@ -40,7 +40,7 @@ class Lengths(NamedTuple):
 
     prompt: float
     """Tokens."""
-    answer: float
+    completion: float
     """Tokens."""
     images: float
     """Bytes."""
@@ -52,7 +52,7 @@ class Lengths(NamedTuple):
     @property
     def tokens(self) -> float:
         """Of prompt and response."""
-        return self.prompt + self.answer
+        return self.prompt + self.completion
 
 
 class ModelSize(NamedTuple):
@@ -183,7 +183,7 @@ def random_steps(task: Task) -> list[Step]:
     environment = task.factory()
     try:
         return first_steps(
-            play(task.id, environment, task.prompter, random_answer(0), range(2**31))
+            play(task.id, environment, task.prompter, random_response(0), range(2**31))
         )
     finally:
         environment.close()
@@ -195,12 +195,12 @@ def lengths_of(steps: Sequence[Step], encoder: Encoder) -> Lengths:
     prompts = [len(prompt.token_ids) for prompt in encoded]
     mean = sum(prompts) / len(prompts)
     sample = min(encoded, key=lambda prompt: abs(len(prompt.token_ids) - mean))
-    answers = [len(encoder.tokenize_answer(step.completion.text)) for step in steps]
+    completions = [len(encoder.tokenize_response(step.completion.text)) for step in steps]
     images = [image for step in steps for image in step.prompt.images]
     images, packed = sum(image.nbytes for image in images), map(ImageEncoder(), images)
     return Lengths(
         prompt=sum(prompts) / len(steps),
-        answer=sum(answers) / len(steps),
+        completion=sum(completions) / len(steps),
         images=images / len(steps),
         packed=sum(map(len, packed)) / len(steps),
         sample=sample,
@@ -290,7 +290,7 @@ def _micro_batch(model: ModelSize, lengths: Lengths, count: int) -> TokenBatch:
     encoder = model.encoder
     no_image = set(encoder.placeholder_ids)
     token = next(i for i in range(len(encoder.tokenizer)) if i not in no_image)
-    example = Example(lengths.sample, (token,) * max(1, round(lengths.answer)))
+    example = Example(lengths.sample, (token,) * max(1, round(lengths.completion)))
     return build_batch([[example] for _ in range(count)], encoder)
 
 

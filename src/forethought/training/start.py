@@ -24,7 +24,7 @@ from forethought.models.tiny import (
     wrap_tokenizer,
 )
 from forethought.offline.dataset import require_learnable
-from forethought.rollouts.scripted import Answer, expert_answer, play
+from forethought.rollouts.scripted import Respond, expert_response, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.task import Task, open_task
@@ -93,7 +93,7 @@ def start(config: LanguageConfig, run: Run, *, slots: int, critic: bool) -> Star
 def demonstrations(task: Task, config: LanguageConfig) -> Iterable[Trajectory]:
     """The expert's episodes, without end."""
     task.require_expert()
-    return expert_episodes(task, config, expert_answer(config.prompt.format))
+    return expert_episodes(task, config, expert_response(config.prompt.format))
 
 
 def texts_of(task: Task, config: LanguageConfig) -> list[str]:
@@ -126,10 +126,10 @@ def tokenizer_of(task: Task, config: LanguageConfig, run: Run) -> PreTrainedToke
     return wrap_tokenizer(Tokenizer.from_str(text))
 
 
-def expert_episodes(task: Task, config: LanguageConfig, answer: Answer) -> Iterator[Trajectory]:
+def expert_episodes(task: Task, config: LanguageConfig, respond: Respond) -> Iterator[Trajectory]:
     """Episodes on the seeds of demonstrations, without end."""
     seeds = (episode_seed(Split.DEMONSTRATION, config.seed, index) for index in range(2**31))
-    return play(task.id, task.factory(), task.prompter, answer, seeds)
+    return play(task.id, task.factory(), task.prompter, respond, seeds)
 
 
 def _adapted(loaded: LoadedModel, config: LoraConfig, seed: int) -> LoadedModel:

@@ -50,7 +50,7 @@ FAR_BEHIND = 1e4
 """Nats: a probability of 0 beside any other token, and fp32 still tells a hundredth apart."""
 
 
-def tilted(logprobs_BV: Tensor, worth_BV: Tensor, *, beta: float, top_p: float) -> Tensor:
+def tilted(logprobs_BV: Tensor, values_BV: Tensor, *, beta: float, top_p: float) -> Tensor:
     """Logits of a policy that prefers what is worth more.
 
         log π^(a|s) = log π_φ(a|s) + β w(a|s) + constant
@@ -65,7 +65,7 @@ def tilted(logprobs_BV: Tensor, worth_BV: Tensor, *, beta: float, top_p: float) 
     Returns:
         [B, V], fp32.
     """
-    logits_BV = logprobs_BV + beta * worth_BV
+    logits_BV = logprobs_BV + beta * values_BV
     if top_p == 1:
         return logits_BV
     kept_BV = support_mask(
@@ -107,15 +107,15 @@ def weigh_by_likelihood(
         residual=residual,
     )
     if acting.policy_extraction == "probability":
-        worth_BV = likelihood_logprobs_BV.exp().masked_fill(~support_BV, 0.0)
+        values_BV = likelihood_logprobs_BV.exp().masked_fill(~support_BV, 0.0)
     else:
-        worth_BV = likelihood_ratios(
+        values_BV = likelihood_ratios(
             likelihood_logprobs_NV=likelihood_logprobs_BV,
             behavior_logprobs_NV=logprobs_BV,
             support_NV=support_BV,
             floor=support.floor,
         ).clamp(max=1.0)
-    return tilted(logprobs_BV, worth_BV, beta=acting.beta, top_p=acting.top_p)
+    return tilted(logprobs_BV, values_BV, beta=acting.beta, top_p=acting.top_p)
 
 
 def weigh_by_values(behavior_BV: Tensor, q_BV: Tensor, acting: ValueActingConfig) -> Tensor:
@@ -224,8 +224,8 @@ class WeightedPolicy(Generic[ActingT]):
         return [] if self._loop is None else self._loop.step()
 
     def _mix(self, logits: Sequence[Tensor]) -> Tensor:
-        behavior_BV, worth_BV = logits
-        return self._weigh(behavior_BV, worth_BV, self._acting)
+        behavior_BV, values_BV = logits
+        return self._weigh(behavior_BV, values_BV, self._acting)
 
 
 # Saved models

@@ -13,7 +13,7 @@ from forethought.configs.parts import ComputeConfig, OptimizerConfig, PromptConf
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.model_files import INSTALL, missing_packages
 from forethought.models.model_files import NAME as SMOLLM2
-from forethought.rollouts.scripted import play, random_answer
+from forethought.rollouts.scripted import play, random_response
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import Task, open_task
 from tests.contract.architectures.builders import ARCHITECTURES, Checkpoint, write_checkpoint
@@ -88,7 +88,7 @@ def environment(checkpoint: Checkpoint) -> Task:
 @pytest.fixture
 def offline(checkpoint: Checkpoint, task: Task, tmp_path: Path) -> dict[str, Any]:
     """Settings of a run that learns from six random episodes, in two updates a phase."""
-    episodes = play(task.id, task.factory(), task.prompter, random_answer(0), range(6))
+    episodes = play(task.id, task.factory(), task.prompter, random_response(0), range(6))
     write_shard(tmp_path / "data.parquet", list(episodes))
     return {
         "model": checkpoint.folder,

@@ -57,7 +57,7 @@ def test_ids_equal_the_processors_own(policy: HuggingFacePolicy) -> None:
 def test_an_answer_opens_with_its_first_word(policy: HuggingFacePolicy) -> None:
     """And not with the token that opens a text, which no model would sample; it ends with
     the token that ends an answer."""
-    ids = policy.encoder.tokenize_answer("move")
+    ids = policy.encoder.tokenize_response("move")
     assert ids[-1] == policy.encoder.stop_ids[0]
     assert not set(ids[:-1]) & set(policy.encoder.tokenizer.all_special_ids)
 
@@ -98,7 +98,7 @@ def test_control_tokens_in_the_text_are_text(policy: HuggingFacePolicy) -> None:
         turns = [Message("user", text, image), Message("assistant", text), Message("user", text)]
         ids = encoder.encode(turns).token_ids
         assert tokenizer.decode(list(ids)).count(text) == 3
-        assert tokenizer.decode(list(encoder.tokenize_answer(text)[:-1])) == text
+        assert tokenizer.decode(list(encoder.tokenize_response(text)[:-1])) == text
         return [token for token in ids if token in control_ids]
 
     harmless = controls("move right")
@@ -127,5 +127,5 @@ def test_a_prompt_begins_with_the_last_one_and_its_answer(policy: HuggingFacePol
     for _ in range(3):
         prompt = policy.encoder.encode(turns).token_ids
         assert prompt[: len(so_far)] == so_far
-        so_far = (*prompt, *policy.encoder.tokenize_answer(answer))
+        so_far = (*prompt, *policy.encoder.tokenize_response(answer))
         turns += [Message("assistant", answer), Message("user", reply)]

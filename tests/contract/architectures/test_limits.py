@@ -179,7 +179,7 @@ def test_spaces_are_not_cleaned_up(checkpoint_of: ReadCheckpoint, tmp_path: Path
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     policy = load_policy(str(folder), slots=1)
     text = "so , I move . right ? it 's"
-    assert policy.encoder.detokenize(policy.encoder.tokenize_answer(text)).text == text
+    assert policy.encoder.detokenize(policy.encoder.tokenize_response(text)).text == text
 
 
 # --- what is not there -----------------------------------------------------------------------

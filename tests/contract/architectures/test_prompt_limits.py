@@ -43,7 +43,7 @@ def test_megabytes_are_not_tokenized_to_be_refused(
     huge = "move the number " * 200_000
     for use in (
         lambda: policy.prompt([Message("user", huge)]),
-        lambda: policy.encoder.tokenize_answer(huge),
+        lambda: policy.encoder.tokenize_response(huge),
     ):
         with pytest.raises(PromptTooLongError, match=r"3,200,\d+ characters, has at least") as info:
             use()

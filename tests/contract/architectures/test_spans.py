@@ -29,7 +29,7 @@ def complete(policy: HuggingFacePolicy, token_ids: tuple[int, ...]) -> Completio
 
 @pytest.mark.parametrize("text", ANSWERS.values(), ids=ANSWERS)
 def test_action_span_starts_with_the_token_of_the_key(policy: HuggingFacePolicy, text: str) -> None:
-    ids = policy.encoder.tokenize_answer(text)
+    ids = policy.encoder.tokenize_response(text)
     completion = complete(policy, ids)
     assert completion.text.strip() == text.strip()
     parsed = parse_response(completion, ["+", "-"])
@@ -45,7 +45,7 @@ def test_action_span_starts_with_the_token_of_the_key(policy: HuggingFacePolicy,
 def test_cut_anywhere(policy: HuggingFacePolicy, text: str) -> None:
     """Cut by the length limit, even within a character, text and spans are those of the
     tokens that are there."""
-    ids = policy.encoder.tokenize_answer(text)
+    ids = policy.encoder.tokenize_response(text)
     for length in range(len(ids) + 1):
         completion = complete(policy, ids[:length])
         assert completion.text == policy.encoder.tokenizer.decode(

@@ -108,7 +108,7 @@ def chats(*lines: str) -> Path:
 
 def test_convert_writes_shards_that_are_right(type_: Type) -> None:
     chats(LINE % ("left", 1), LINE % ("right", 0), LINE % ("left", 1))
-    words = "--environment-id Environment --answers text --shard 2 --reward-range 0 1"
+    words = "--environment-id Environment --responses text --shard 2 --reward-range 0 1"
     outcome = type_(f"data convert chats.jsonl {words} --output data/x")
     assert outcome.code == 0
     assert outcome.out.startswith("3 episodes, 3 steps; success 100.0 %")

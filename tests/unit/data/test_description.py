@@ -87,7 +87,7 @@ def test_invalid_answers_and_lengths(tmp_path: Path) -> None:
     whole = describe(tmp_path, gamma=1.0).whole
     assert (whole.invalid, whole.invalid_rate) == (1, 0.25)
     assert whole.prompt_tokens.counts_K.tolist() == [3]  # Of four, one was never tokenized.
-    assert (whole.answer_tokens.mean, whole.answer_characters.mean) == (3.0, 5.0)
+    assert (whole.completion_tokens.mean, whole.completion_characters.mean) == (3.0, 5.0)
     assert describe(tmp_path, gamma=1.0).images == 1
 
 

@@ -22,7 +22,7 @@ from forethought.evaluation.faithfulness import (
     opening_of,
 )
 from forethought.evaluation.results import faithfulness_from_json, faithfulness_to_json
-from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.scripted import expert_response, play
 from forethought.rollouts.task import Task, open_task
 from forethought.types import Trajectory
 
@@ -39,7 +39,9 @@ def number_line(options: tuple[str, ...] = OPTIONS) -> Task:
 def played() -> tuple[Trajectory, ...]:
     """The expert's episodes, with prompts as if a model had read them."""
     task = number_line()
-    episodes = play("NumberLine", task.factory, task.prompter, expert_answer("thoughts"), range(9))
+    episodes = play(
+        "NumberLine", task.factory, task.prompter, expert_response("thoughts"), range(9)
+    )
     return tuple(map(_read, episodes))
 
 

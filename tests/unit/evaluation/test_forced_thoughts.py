@@ -49,7 +49,7 @@ def by_hand(policy: HuggingFacePolicy, question: Forced) -> list[float]:
             [
                 Example(
                     question.prompt,
-                    policy.encoder.tokenize_answer(f"{question.opening}{action}{CLOSING}"),
+                    policy.encoder.tokenize_response(f"{question.opening}{action}{CLOSING}"),
                 )
             ],
             temperature=1.0,

@@ -98,7 +98,7 @@ def held_answer(
     """What the model writes after `{"action"`, which is put into its mouth; and how many
     tokens that was."""
     module, encoder = tiny
-    forced = encoder.tokenize_answer('{"action"')[:-1]
+    forced = encoder.tokenize_response('{"action"')[:-1]
     count = iter(range(10**6))
 
     def mouth(logits: Sequence[Tensor]) -> Tensor:

@@ -26,7 +26,7 @@ def test_value_and_gradient(
 ) -> None:
     logprobs_N = torch.tensor(LOGPROBS, requires_grad=True)
     found = advantage_weighted_loss(
-        logprobs_N=logprobs_N, answers_N=torch.tensor(answers), weights_U=torch.tensor(weights)
+        logprobs_N=logprobs_N, completions_N=torch.tensor(answers), weights_U=torch.tensor(weights)
     )
     found.backward()
     assert found.item() == pytest.approx(loss)
@@ -40,7 +40,7 @@ def test_equal_weights_are_imitation() -> None:
         logprobs_BT=logprobs_N[None], mask_BT=torch.ones(1, 3, dtype=torch.bool)
     )
     found = advantage_weighted_loss(
-        logprobs_N=logprobs_N, answers_N=torch.tensor([0, 1, 1]), weights_U=torch.ones(2)
+        logprobs_N=logprobs_N, completions_N=torch.tensor([0, 1, 1]), weights_U=torch.ones(2)
     )
     assert found.item() == whole.loss.item()
 
@@ -63,4 +63,4 @@ TWO, ANSWERS = torch.ones(2), torch.tensor([0, 0])
 )
 def test_refused(logprobs: Tensor, answers: Tensor, weights: Tensor, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        advantage_weighted_loss(logprobs_N=logprobs, answers_N=answers, weights_U=weights)
+        advantage_weighted_loss(logprobs_N=logprobs, completions_N=answers, weights_U=weights)

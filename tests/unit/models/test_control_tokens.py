@@ -129,7 +129,7 @@ def test_what_is_said_is_text(encoder: Encoder, said: str, word: str) -> None:
 
 @pytest.mark.parametrize("word", SPECIALS[1:])
 def test_an_answer_holds_no_control_token_but_its_end(encoder: Encoder, word: str) -> None:
-    *ids, end = encoder.tokenize_answer(f'{{"action": "a {word} b"}}')
+    *ids, end = encoder.tokenize_response(f'{{"action": "a {word} b"}}')
     assert end == encoder.tokenizer.eos_token_id
     assert not controls(encoder, tuple(ids))
 

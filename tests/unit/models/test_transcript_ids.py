@@ -37,7 +37,7 @@ def test_a_prompt_begins_with_the_last_one_and_its_answer(name: str, encoder: En
             expert_action = player()
             so_far = (
                 *prompt,
-                *encoder.tokenize_answer(write_response(expert_action, "action_only")),
+                *encoder.tokenize_response(write_response(expert_action, "action_only")),
             )
             _, terminated, truncated = environment.step(expert_action.action)
             over = terminated or truncated
@@ -53,7 +53,7 @@ def test_any_answer_comes_back_as_it_was_given(name: str, odd: str, encoder: Enc
     prompter = make_prompter(environment, response_format="action_only")
     first = encoder.encode(prompter.messages(environment.reset(0))).token_ids
     environment.step(odd)
-    answer = encoder.tokenize_answer(write_response(ExpertAction(odd, ()), "action_only"))
+    answer = encoder.tokenize_response(write_response(ExpertAction(odd, ()), "action_only"))
     second = encoder.encode(prompter.messages(environment.observation())).token_ids
     assert second[: len(first) + len(answer)] == (*first, *answer)
 

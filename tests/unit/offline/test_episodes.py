@@ -25,7 +25,7 @@ from forethought.offline.episodes import (
     transitions,
 )
 from forethought.offline.rows import pack, to_example, to_rows
-from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.scripted import expert_response, play
 from forethought.rollouts.shard_files import ImageEncoder
 from forethought.rollouts.task import Task, open_task
 from forethought.targets.reward_map import RewardMap, StepMaps
@@ -45,7 +45,7 @@ def policy(small_model: Path) -> HuggingFacePolicy:
 def conversation() -> Trajectory:
     """Wordle, in which every prompt goes on where the last answer ended."""
     task = open_task(EnvironmentConfig("Wordle"), ACTION_ONLY, default_image_size=None)
-    answer = expert_answer("action_only")
+    answer = expert_response("action_only")
     episodes = play(task.id, task.factory(), task.prompter, answer, range(100))
     return next(episode for episode in episodes if len(episode.steps) >= 4)
 
@@ -55,10 +55,10 @@ def test_a_conversation_is_one_row(conversation: Trajectory, policy: HuggingFace
     (row,) = episode.rows
     last = conversation.steps[-1]
     prompt_ids = policy.prompt(last.prompt.messages).token_ids
-    answer_ids = policy.encoder.tokenize_answer(last.completion.text)
+    answer_ids = policy.encoder.tokenize_response(last.completion.text)
     whole = (*row.prompt_ids, *row.completion_ids)
     assert whole == (*prompt_ids, *answer_ids)
-    said = [policy.encoder.tokenize_answer(step.completion.text) for step in conversation.steps]
+    said = [policy.encoder.tokenize_response(step.completion.text) for step in conversation.steps]
     assert list(episode.answers()) == said
     assert episode.actions == row.actions == sum(map(len, said))
     assert episode.tokens == len(whole)
@@ -108,7 +108,7 @@ def test_scored_together_as_each_alone(
             examples = [
                 Example(
                     policy.prompt(step.prompt.messages),
-                    policy.encoder.tokenize_answer(step.completion.text),
+                    policy.encoder.tokenize_response(step.completion.text),
                 )
                 for step in trajectory.steps
             ]
@@ -132,7 +132,7 @@ def test_there_and_back(crossing: Task, policy: HuggingFacePolicy) -> None:
 UNIT = StepMaps((RewardMap(0.0, 1.0),))
 EPISODE = Episode(
     rows=(),
-    answer_lengths=(2, 3),
+    completion_lengths=(2, 3),
     rewards=(0.25, 0.5),
     terminated=True,
     bootstrap_value=None,
@@ -226,7 +226,7 @@ def test_what_could_stand_there() -> None:
     assert choices == ((1,), (2, 3), (9,))
     example = Example(Prompt((Message("user", "?"),), (5,)), (1, 3, 9))
     row = pack(example, ImageEncoder())
-    free = replace(EPISODE, rows=(row,), answer_lengths=(3,))
+    free = replace(EPISODE, rows=(row,), completion_lengths=(3,))
     bound = replace(free, choices=choices)
 
     class Part:

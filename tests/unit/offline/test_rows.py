@@ -13,7 +13,7 @@ from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.generation.huggingface import HuggingFacePolicy, load_policy
 from forethought.models.batching import Example
 from forethought.offline.rows import Row, lay_out_rows, mark_replies, pack, to_rows
-from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.scripted import expert_response, play
 from forethought.rollouts.shard_files import ImageEncoder
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import open_task
@@ -37,7 +37,7 @@ def answers(policy: HuggingFacePolicy) -> list[Example]:
     for move in ("down", "right", "down"):
         text = f'{{\n"action": "{move}"\n}}'
         prompt = policy.prompt(messages)
-        examples.append(Example(prompt, policy.encoder.tokenize_answer(text)))
+        examples.append(Example(prompt, policy.encoder.tokenize_response(text)))
         messages += [Message("assistant", text), Message("user", "row 1, column 1")]
     return examples
 
@@ -114,7 +114,7 @@ def test_a_run_learns_the_replies(small_model: Path, tmp_path: Path) -> None:
     prompt = PromptConfig(format="action_only")
     wordle = EnvironmentConfig("Wordle", options=("replies=known",))
     task = open_task(wordle, prompt, default_image_size=None)
-    games = play(task.id, task.factory(), task.prompter, expert_answer("action_only"), range(8))
+    games = play(task.id, task.factory(), task.prompter, expert_response("action_only"), range(8))
     write_shard(tmp_path / "games.parquet", list(games))
     config = SFTConfig(
         model=str(small_model),

@@ -12,7 +12,7 @@ from forethought.algorithms.sft.train import train_sft
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError
 from forethought.offline.dataset import require_learnable, require_own, unlike
-from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.scripted import expert_response, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import Task, open_task
@@ -28,7 +28,7 @@ def environment_of(size: int | None, name: str = "NumberLine") -> Task:
 def data(tmp_path: Path) -> Path:
     """Two episodes of images of 48 × 48."""
     task = environment_of(48)
-    episodes = play(task.id, task.factory(), task.prompter, expert_answer("thoughts"), range(2))
+    episodes = play(task.id, task.factory(), task.prompter, expert_response("thoughts"), range(2))
     write_shard(tmp_path / "data.parquet", list(islice(episodes, 2)))
     return tmp_path / "data.parquet"
 
@@ -68,7 +68,7 @@ def test_held_out_episodes_are_refused(field: str, tmp_path: Path) -> None:
     """One among others is enough; no run that was judged teaches the next one its answers."""
     task = environment_of(64)
     seeds = [episode_seed(Split.TRAINING, 0, 0), episode_seed(Split.EVALUATION, 0, 7)]
-    episodes = play(task.id, task.factory, task.prompter, expert_answer("thoughts"), seeds)
+    episodes = play(task.id, task.factory, task.prompter, expert_response("thoughts"), seeds)
     write_shard(tmp_path / "both.parquet", list(episodes))
     with pytest.raises(ConfigError, match=f"{field}: .* holds held-out episodes"):
         require_own(field, str(tmp_path), task)

@@ -11,13 +11,13 @@ from forethought.algorithms.dpo.config import DPOConfig
 from forethought.reports import write_report
 from forethought.reports.histograms import action_probability, odds_of
 from forethought.reports.preferences import MOST_PAIRS, marked_difference, names_its_action
-from forethought.runs.pairs import AnswerPlace, PairPlace, write_pairs
+from forethought.runs.pairs import CompletionPlace, PairPlace, write_pairs
 from forethought.types import Span, Step, Trajectory
 from tests.unit.reports.builders import HOSTILE, Page, episode, image, make_run, step
 
 GOOD = step('{"thoughts": "I go", "action": "go"}', last=True, image=image())
 BAD = step('{"thoughts": "I stay", "action": "go"}', last=True)
-PAIR = PairPlace(AnswerPlace(0, 0, 45.0), AnswerPlace(1, 0, -1.0))
+PAIR = PairPlace(CompletionPlace(0, 0, 45.0), CompletionPlace(1, 0, -1.0))
 
 
 def page(path: Path, played: Sequence[Trajectory], pairs: Sequence[PairPlace]) -> Page:
@@ -75,7 +75,7 @@ def test_words_that_one_text_alone_has_are_marked(
 
 
 def test_at_most_so_many_spread_over_all(tmp_path: Path) -> None:
-    pairs = [PairPlace(AnswerPlace(0, 0, float(n)), PAIR.rejected) for n in range(80)]
+    pairs = [PairPlace(CompletionPlace(0, 0, float(n)), PAIR.rejected) for n in range(80)]
     section = page(tmp_path / "run", [episode(GOOD), episode(BAD)], pairs).section("preferences")
     assert f"found 80 pairs; {MOST_PAIRS} shown." in section
     for n in range(0, 80, 80 // MOST_PAIRS):
@@ -95,7 +95,7 @@ def test_a_run_that_compares_nothing_has_no_such_section(tmp_path: Path) -> None
 
 def test_answers_are_shown_and_not_run(tmp_path: Path) -> None:
     bad = step(HOSTILE, message=HOSTILE, is_valid=False, last=True)
-    pair = PairPlace(AnswerPlace(0, 0, 1.0), AnswerPlace(1, 0, 0.0))
+    pair = PairPlace(CompletionPlace(0, 0, 1.0), CompletionPlace(1, 0, 0.0))
     shown = page(tmp_path / "run", [episode(bad), episode(bad)], [pair])
     assert not [e for e in shown.all("img") if e.attributes.get("src") == "x"]
     assert len(shown.all("script")) == 2

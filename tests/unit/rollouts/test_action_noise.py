@@ -11,7 +11,7 @@ from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import ExpertAction
 from forethought.errors import ConfigError
 from forethought.prompts.prompters import PlainPrompter
-from forethought.rollouts.dart_dagger import SlippingExpert
+from forethought.rollouts.dart_dagger import NoisyExpert
 from forethought.rollouts.scripted import play
 from forethought.rollouts.task import open_task
 from tests.unit.algorithms.stairs import Stairs
@@ -31,7 +31,7 @@ class Doors(Stairs):
 
 def episodes(share: float, environment: Stairs) -> list[tuple[list[bool], list[str]]]:
     """Slips and actions of 200 episodes."""
-    expert = SlippingExpert(share, "action_only", seed=1)
+    expert = NoisyExpert(share, "action_only", seed=1)
     prompter = PlainPrompter(("up", "down"), "action_only")
     played = play("Stairs", environment, prompter, expert, range(200))
     return [(expert.end_episode(), [s.action.action for s in t.steps]) for t in played]
@@ -56,7 +56,7 @@ def test_a_slip_is_drawn_from_what_was_offered_and_the_rest_is_the_expert() -> N
 
 
 def test_what_is_not_possible_any_more_may_be_tried_and_no_other_episodes_commands() -> None:
-    expert = SlippingExpert(1 - 1e-9, "action_only", seed=1)
+    expert = NoisyExpert(1 - 1e-9, "action_only", seed=1)
     late: Counter[str] = Counter()
     for _ in range(200):
         environment = Doors()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from forethought.rollouts.board import Board, Round
-from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.scripted import expert_response, play
 from forethought.types import Trajectory
 from tests.engines import bandit
 
@@ -25,7 +25,7 @@ def board(tmp_path: Path) -> Board:
 @pytest.fixture(scope="module")
 def trajectory() -> Trajectory:
     task = bandit()
-    (found,) = play(task.id, task.factory, task.prompter, expert_answer("thoughts"), iter([1]))
+    (found,) = play(task.id, task.factory, task.prompter, expert_response("thoughts"), iter([1]))
     return found
 
 

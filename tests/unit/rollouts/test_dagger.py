@@ -13,14 +13,14 @@ from forethought.errors import ConfigError
 from forethought.prompts.prompters import PlainPrompter
 from forethought.prompts.responses import write_response
 from forethought.rollouts.dart_dagger import corrected
-from forethought.rollouts.scripted import expert_answer, play, random_answer
+from forethought.rollouts.scripted import expert_response, play, random_response
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import open_task
 from forethought.types import Trajectory
 from tests.unit.algorithms.stairs import Stairs
 
 PROMPTER = PlainPrompter(("up", "down"), "thoughts")
-EXPERT = expert_answer("thoughts")
+EXPERT = expert_response("thoughts")
 
 
 class OneStair(Stairs):
@@ -40,7 +40,7 @@ class Downstairs(Stairs):
 
 def walk(environment: Stairs, seed: int = 3) -> Trajectory:
     """Six random steps or fewer."""
-    [trajectory] = play("Stairs", environment, PROMPTER, random_answer(seed), [0])
+    [trajectory] = play("Stairs", environment, PROMPTER, random_response(seed), [0])
     assert "down" in {step.action.action for step in trajectory.steps}
     return trajectory
 
@@ -85,7 +85,7 @@ def test_stored_episodes(tmp_path: Path) -> None:
     environment = EnvironmentConfig("tests.unit.algorithms.stairs:Stairs")
     config = SFTConfig(environment=environment, prompt=PromptConfig(format="thoughts"))
     task = open_task(config.environment, config.prompt, default_image_size=None)
-    played = list(islice(play("Stairs", Stairs(), task.prompter, random_answer(3), range(4)), 4))
+    played = list(islice(play("Stairs", Stairs(), task.prompter, random_response(3), range(4)), 4))
     write_shard(tmp_path / "0.parquet", played)
     steps = list(corrected_steps(task, config, tmp_path))
     assert len(steps) == sum(len(trajectory.steps) for trajectory in played)

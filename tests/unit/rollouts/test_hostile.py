@@ -9,7 +9,7 @@ from forethought.environments.vector import InProcessRunner
 from forethought.errors import EnvironmentUnusableError
 from forethought.prompts.prompters import PlainPrompter
 from forethought.rollouts.collector import Collector
-from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.scripted import expert_response, play
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import open_task
 from forethought.types import EnvironmentFailure, Trajectory
@@ -40,7 +40,7 @@ def test_an_expert_or_random_policy_loses_the_episode_alone(
         return HostileWorld(trouble)
 
     played = list(
-        play("Count", hostile, PROMPTER, expert_answer("action_only"), range(4), timeout_s=0.2)
+        play("Count", hostile, PROMPTER, expert_response("action_only"), range(4), timeout_s=0.2)
     )
     assert [trajectory.failure for trajectory in played] == [None, failure, None, failure]
     for sound, lost in zip(played[::2], played[1::2], strict=True):

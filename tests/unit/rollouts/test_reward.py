@@ -10,7 +10,7 @@ from forethought.environments.reward import (
     reward_name,
 )
 from forethought.errors import ConfigError, UnknownNameError
-from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.scripted import expert_response, play
 from forethought.rollouts.task import open_task
 
 NAME = "tests.unit.rollouts.test_reward:steps_cost"
@@ -24,7 +24,7 @@ def steps_cost(outcome: StepOutcome) -> float:
 
 def returns(config: EnvironmentConfig) -> list[tuple[float, int, bool]]:
     task = open_task(config, PromptConfig(), default_image_size=64)
-    played = play(task.id, task.factory(), task.prompter, expert_answer("thoughts"), range(6))
+    played = play(task.id, task.factory(), task.prompter, expert_response("thoughts"), range(6))
     return [(one.total_reward, len(one.steps), one.success) for one in played]
 
 

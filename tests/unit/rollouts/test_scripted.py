@@ -10,7 +10,7 @@ from forethought.environments.contract import ExpertAction, Prompter, Transition
 from forethought.environments.slots import Factory
 from forethought.errors import EnvironmentUnusableError
 from forethought.prompts.prompters import PlainPrompter
-from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.scripted import expert_response, play
 from forethought.types import EnvironmentFailure, Message, Observation, Trajectory
 from tests.unit.algorithms.stairs import Stairs
 
@@ -84,14 +84,14 @@ def climbed(
 ) -> list[Trajectory]:
     prompter = prompter or PlainPrompter(("up", "down"), "action_only")
     return list(
-        play("Stairs", environment, prompter, expert_answer("action_only"), range(episodes))
+        play("Stairs", environment, prompter, expert_response("action_only"), range(episodes))
     )
 
 
 def played(environment: FrailBandit, episodes: int) -> list[Trajectory]:
     prompter = PlainPrompter(environment.actions, "action_only")
     return list(
-        play("Bandit", environment, prompter, expert_answer("action_only"), range(episodes))
+        play("Bandit", environment, prompter, expert_response("action_only"), range(episodes))
     )
 
 

@@ -8,7 +8,7 @@ from forethought.environments.vector import InProcessRunner
 from forethought.prompts.history import HistoryPrompter
 from forethought.prompts.prompters import PlainPrompter
 from forethought.rollouts.collector import Collector
-from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.scripted import expert_response, play
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.slot import Start
 from forethought.rollouts.task import open_task
@@ -108,7 +108,7 @@ def test_a_restored_slot_tells_the_same_past() -> None:
 def test_a_scripted_agent_is_told_as_a_model_is() -> None:
     prompt = PromptConfig(history="window", history_steps=1)
     task = open_task(EnvironmentConfig("NumberLine"), prompt, default_image_size=64)
-    episodes = play(task.id, task.factory(), task.prompter, expert_answer("thoughts"), range(9))
+    episodes = play(task.id, task.factory(), task.prompter, expert_response("thoughts"), range(9))
     long = next(episode for episode in episodes if len(episode.steps) > 1)
     texts = [step.prompt.messages[-1].text for step in long.steps]
     assert "Before:" not in texts[0]

@@ -14,7 +14,7 @@ from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.prompts.prompters import make_prompter
 from forethought.rollouts.collector import Collector
 from forethought.rollouts.dart_dagger import corrected
-from forethought.rollouts.scripted import expert_answer, play
+from forethought.rollouts.scripted import expert_response, play
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.thought_facts import Count, ThoughtCounts, count_thoughts
 from forethought.types import (
@@ -168,11 +168,11 @@ def test_where_thoughts_were_not_asked_for_none_is_missed() -> None:
 def test_an_expert_who_corrects_has_thoughts_of_its_own() -> None:
     environment = NUMBER_LINE()
     prompter = make_prompter(make_environment("NumberLine"))
-    [episode] = play("NumberLine", environment, prompter, expert_answer("thoughts"), [3])
+    [episode] = play("NumberLine", environment, prompter, expert_response("thoughts"), [3])
     wrong = [
         dataclasses.replace(one, thought_facts=None, strict_format=False) for one in episode.steps
     ]
     played = dataclasses.replace(episode, steps=tuple(wrong))
-    answers = list(corrected(played, environment, prompter, expert_answer("thoughts")))
+    answers = list(corrected(played, environment, prompter, expert_response("thoughts")))
     assert [one.thought_facts for one in answers] == [one.thought_facts for one in episode.steps]
     assert all(one.strict_format for one in answers)

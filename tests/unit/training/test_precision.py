@@ -50,7 +50,7 @@ def settings() -> tuple[bool, ...]:
 def gradient(policy: HuggingFacePolicy, precision: str, *, recomputes: bool = False) -> Tensor:
     """Of the loss of two answers that share a prompt, and one that does not."""
     asked = [policy.prompt([Message("user", text)]) for text in ("row 0, column 1", "row 1")]
-    answers = [policy.encoder.tokenize_answer(f'{{\n"action": "{m}"\n}}') for m in ("up", "left")]
+    answers = [policy.encoder.tokenize_response(f'{{\n"action": "{m}"\n}}') for m in ("up", "left")]
     rows = [[Example(asked[0], answer) for answer in answers], [Example(asked[1], answers[0])]]
     batch = build_batch(rows, policy.encoder)
     policy.module.zero_grad()

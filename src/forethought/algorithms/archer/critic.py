@@ -35,7 +35,7 @@ from forethought.types import Metric
 from forethought.value_guided.models import PolicyWithValues
 
 
-class AnswerBatch(NamedTuple):
+class CompletionBatch(NamedTuple):
     """The U responses among the N action tokens of one micro-batch."""
 
     rows: RowBatch
@@ -49,31 +49,31 @@ class AnswerBatch(NamedTuple):
         return self.is_first_N.long().cumsum(0) - 1
 
 
-def mark_answers(
+def mark_completions(
     episodes: Sequence[Episode], batches: Sequence[RowBatch], device: torch.device
-) -> list[AnswerBatch]:
+) -> list[CompletionBatch]:
     """Where responses begin and end. A row holds whole responses, so the k-th beginning of a
     micro-batch and its k-th end are of the same one."""
     firsts: list[Tensor] = []
     lasts: list[Tensor] = []
     known: list[Tensor] = []
     for episode in episodes:
-        ends = torch.tensor(episode.answer_lengths).cumsum(0)
+        ends = torch.tensor(episode.completion_lengths).cumsum(0)
         is_last_N = torch.zeros(episode.actions, dtype=torch.bool)
         is_last_N[ends - 1] = True
         is_known_N = torch.ones_like(is_last_N)
-        is_known_N[-1] = episode.known_answers == len(episode.answer_lengths)
+        is_known_N[-1] = episode.known_completions == len(episode.completion_lengths)
         firsts.append(is_last_N.roll(1))
         lasts.append(is_last_N)
         known.append(is_known_N)
     marks = (scatter_actions(episodes, batches, one) for one in (firsts, lasts, known))
     return [
-        AnswerBatch(rows, first_N.to(device), last_N.to(device), known_N[last_N].to(device))
+        CompletionBatch(rows, first_N.to(device), last_N.to(device), known_N[last_N].to(device))
         for rows, first_N, last_N, known_N in zip(batches, *marks, strict=True)
     ]
 
 
-def answer_targets(episode: Episode, values_N: Tensor, *, gamma: float) -> Tensor:
+def completion_targets(episode: Episode, values_N: Tensor, *, gamma: float) -> Tensor:
     """What Q of each response is to be, at the response's last token; 0 elsewhere.
 
         y = r + γ V(s')
@@ -107,15 +107,17 @@ class ArcherContext(NamedTuple):
     run: Run
 
 
-def answer_batches(episodes: Sequence[Episode], context: ArcherContext) -> list[AnswerBatch]:
+def completion_batches(
+    episodes: Sequence[Episode], context: ArcherContext
+) -> list[CompletionBatch]:
     """Micro-batches of the episodes' responses, on the policy's device."""
     policy = context.models.policy
     most = context.config.compute.micro_batch_tokens
     batches = lay_out(episodes, policy.encoder, policy.device, most)
-    return mark_answers(episodes, batches, policy.device)
+    return mark_completions(episodes, batches, policy.device)
 
 
-class AnswerStates(NamedTuple):
+class CompletionStates(NamedTuple):
     """Last hidden states of the critic's layers, fp32: [U, H] each."""
 
     before_UH: Tensor
@@ -124,17 +126,19 @@ class AnswerStates(NamedTuple):
     """In which all but its last token is said: that token's Q is Q of the whole response."""
 
 
-def answer_states(answers: AnswerBatch, context: ArcherContext) -> AnswerStates:
+def completion_states(completions: CompletionBatch, context: ArcherContext) -> CompletionStates:
     """One forward pass of the critic's layers."""
     critic = context.models.values
     assert critic is not None
-    rows = answers.rows
+    rows = completions.rows
     with context.run.autocast():
         hidden_NH = critic.action_hidden(rows.tokens, rows.is_action_BT)
-    return AnswerStates(hidden_NH[answers.is_first_N].float(), hidden_NH[answers.is_last_N].float())
+    return CompletionStates(
+        hidden_NH[completions.is_first_N].float(), hidden_NH[completions.is_last_N].float()
+    )
 
 
-class AnswerValues(NamedTuple):
+class CompletionValues(NamedTuple):
     """Values of U responses by the critic, in units of return, without gradient."""
 
     slow_U: Tensor
@@ -144,20 +148,20 @@ class AnswerValues(NamedTuple):
 
 
 @torch.no_grad()
-def target_values(answers: AnswerBatch, context: ArcherContext) -> AnswerValues:
+def target_values(completions: CompletionBatch, context: ArcherContext) -> CompletionValues:
     """Values of responses by the target network, and of their states."""
     assert context.models.values is not None
     heads, (before_UH, within_UH) = (
         context.models.values.value_head,
-        answer_states(answers, context),
+        completion_states(completions, context),
     )
-    slow_U = of_last_tokens(heads.slow(within_UH), answers)
-    return AnswerValues(slow_U, heads.value(before_UH).squeeze(-1))
+    slow_U = of_last_tokens(heads.slow(within_UH), completions)
+    return CompletionValues(slow_U, heads.value(before_UH).squeeze(-1))
 
 
-def of_last_tokens(q_UV: Tensor, answers: AnswerBatch) -> Tensor:
+def of_last_tokens(q_UV: Tensor, completions: CompletionBatch) -> Tensor:
     """Q of each response's last token."""
-    tokens_U = answers.rows.actions()[answers.is_last_N]
+    tokens_U = completions.rows.actions()[completions.is_last_N]
     return q_UV.gather(1, tokens_U[:, None]).squeeze(1)
 
 
@@ -170,7 +174,7 @@ SUMS = ("target", "answers", "start_value", "return", "episodes")
 class TargetBatch(NamedTuple):
     """Responses of one micro-batch, and the targets of their Q and their states' V; [U] each."""
 
-    answers: AnswerBatch
+    completions: CompletionBatch
     targets_U: Tensor
     slow_U: Tensor
 
@@ -182,52 +186,52 @@ def learn_critic(
     models, config, run = context
     assert models.values is not None
     mine = batch[run.process :: run.processes]
-    found, sums = compute_targets(mine, answer_batches(mine, context), context)
-    known = sum(episode.known_answers for episode in batch)
+    found, sums = compute_targets(mine, completion_batches(mine, context), context)
+    known = sum(episode.known_completions for episode in batch)
     totals = torch.zeros(len(LOSSES))
     norm = updater.step(
         [
             partial(critic_loss, one, known, context, totals)
             for one in found
-            if one.answers.is_known_U.any()
+            if one.completions.is_known_U.any()
         ]
     )
     models.values.value_head.follow(config.polyak_tau)
     means = zip(LOSSES, run.sum(totals).tolist(), strict=True)
-    target, answers, start, total, episodes = run.sum(sums).tolist()
+    target, completions, start, total, episodes = run.sum(sums).tolist()
     return [
         *(Metric(name, mean) for name, mean in means),
         Metric("gradient_norm", norm),
-        Metric("target_mean", target / max(1.0, answers)),
+        Metric("target_mean", target / max(1.0, completions)),
         Metric("start_value", start / episodes),
         Metric("data_return", total / episodes),
     ]
 
 
 def compute_targets(
-    episodes: Sequence[Episode], answers: Sequence[AnswerBatch], context: ArcherContext
+    episodes: Sequence[Episode], completions: Sequence[CompletionBatch], context: ArcherContext
 ) -> tuple[list[TargetBatch], Tensor]:
     """Targets of all responses, and sums of what is shown of them (`SUMS`)."""
-    values_of = [target_values(one, context) for one in answers]
-    batches = [one.rows for one in answers]
+    values_of = [target_values(one, context) for one in completions]
+    batches = [one.rows for one in completions]
     spread = [
         torch.zeros(len(one.is_first_N)).masked_scatter(one.is_first_N.cpu(), known.values_U.cpu())
-        for one, known in zip(answers, values_of, strict=True)
+        for one, known in zip(completions, values_of, strict=True)
     ]
     values = gather_actions(episodes, batches, spread)
     targets = [
-        answer_targets(episode, values_N, gamma=context.config.gamma)
+        completion_targets(episode, values_N, gamma=context.config.gamma)
         for episode, values_N in zip(episodes, values, strict=True)
     ]
     sums = torch.zeros(len(SUMS))
     for episode, values_N, targets_N in zip(episodes, values, targets, strict=True):
-        numbers = (float(targets_N.sum()), episode.known_answers, float(values_N[0]))
+        numbers = (float(targets_N.sum()), episode.known_completions, float(values_N[0]))
         sums += torch.tensor([*numbers, sum(episode.rewards), 1.0])
     device = context.models.policy.device
     placed = scatter_actions(episodes, batches, targets)
     found = [
         TargetBatch(one, targets_N.to(device)[one.is_last_N], known.slow_U)
-        for one, targets_N, known in zip(answers, placed, values_of, strict=True)
+        for one, targets_N, known in zip(completions, placed, values_of, strict=True)
     ]
     return found, sums
 
@@ -239,15 +243,17 @@ def critic_loss(batch: TargetBatch, known: int, context: ArcherContext, totals: 
         known: responses with a target in the global batch.
         totals: `LOSSES`, to which the shares are added.
     """
-    answers, targets_U, slow_U = batch
+    completions, targets_U, slow_U = batch
     assert context.models.values is not None
     heads, (before_UH, within_UH) = (
         context.models.values.value_head,
-        answer_states(answers, context),
+        completion_states(completions, context),
     )
-    first_U, second_U = (of_last_tokens(q(within_UH), answers) for q in (heads.first, heads.second))
+    first_U, second_U = (
+        of_last_tokens(q(within_UH), completions) for q in (heads.first, heads.second)
+    )
     values_U = heads.value(before_UH).squeeze(-1)
-    counts_U = answers.is_known_U
+    counts_U = completions.is_known_U
     regression = double_q_loss(
         first_N=first_U[counts_U], second_N=second_U[counts_U], targets_N=targets_U[counts_U]
     )

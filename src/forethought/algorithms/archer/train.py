@@ -16,9 +16,9 @@ from torch import Tensor
 
 from forethought.algorithms.archer.config import ArcherConfig
 from forethought.algorithms.archer.critic import (
-    AnswerBatch,
     ArcherContext,
-    answer_batches,
+    CompletionBatch,
+    completion_batches,
     learn_critic,
     target_values,
 )
@@ -64,7 +64,7 @@ def train_archer(config: ArcherConfig, *, existing: Existing = "refuse") -> Path
             episodes = load_episodes(
                 config.data,
                 models.policy,
-                lambda one: one.known_answers > 0,
+                lambda one: one.known_completions > 0,
                 on_episode=bar.update,
             )
         context = ArcherContext(models, config, run)
@@ -112,10 +112,10 @@ def update(
 # The policy
 
 
-class WeightedAnswers(NamedTuple):
+class WeightedCompletions(NamedTuple):
     """Responses of one micro-batch, and how much each counts."""
 
-    answers: AnswerBatch
+    completions: CompletionBatch
     weights_U: Tensor
 
 
@@ -123,15 +123,15 @@ def learn_actor(batch: Sequence[Episode], updater: Updater, context: ArcherConte
     """One optimizer step of the policy: weighted cloning of responses with a known outcome."""
     models, _, run = context
     weighted, sums = compute_weights(
-        answer_batches(batch[run.process :: run.processes], context), context
+        completion_batches(batch[run.process :: run.processes], context), context
     )
-    tokens = sum(sum(episode.answer_lengths[: episode.known_answers]) for episode in batch)
+    tokens = sum(sum(episode.completion_lengths[: episode.known_completions]) for episode in batch)
     total = torch.zeros(())
     norm = updater.step(
         [
             partial(actor_loss, one, tokens, context, total)
             for one in weighted
-            if one.answers.is_known_U.any()
+            if one.completions.is_known_U.any()
         ]
     )
     models.policy.weights_changed()
@@ -143,19 +143,19 @@ def learn_actor(batch: Sequence[Episode], updater: Updater, context: ArcherConte
 
 
 def compute_weights(
-    answers: Sequence[AnswerBatch], context: ArcherContext
-) -> tuple[list[WeightedAnswers], Tensor]:
+    completions: Sequence[CompletionBatch], context: ArcherContext
+) -> tuple[list[WeightedCompletions], Tensor]:
     """Weights of all responses, by A = min(Q̄1, Q̄2)(s, u) - V(s); and sums of what is shown of
     them (`summarize`)."""
-    weighted: list[WeightedAnswers] = []
+    weighted: list[WeightedCompletions] = []
     sums = torch.zeros(6)
-    for one in answers:
+    for one in completions:
         slow_U, values_U = target_values(one, context)
         advantages_U = slow_U - values_U
         weights_U, is_capped_U = advantage_weights(
             advantages_U=advantages_U, beta=context.config.beta, cap=context.config.weight_cap
         )
-        weighted.append(WeightedAnswers(one, weights_U))
+        weighted.append(WeightedCompletions(one, weights_U))
         numbers = [torch.ones_like(weights_U), advantages_U, advantages_U.square()]
         numbers += [is_capped_U.float(), weights_U, weights_U.square()]
         sums += torch.stack(numbers)[:, one.is_known_U].sum(1).cpu()
@@ -163,7 +163,7 @@ def compute_weights(
 
 
 def actor_loss(
-    weighted: WeightedAnswers, tokens: int, context: ArcherContext, total: Tensor
+    weighted: WeightedCompletions, tokens: int, context: ArcherContext, total: Tensor
 ) -> Tensor:
     """This micro-batch's share of the weighted cross-entropy.
 
@@ -171,15 +171,15 @@ def actor_loss(
         tokens: of responses whose outcome is known, in the global batch.
         total: a scalar to which the share is added.
     """
-    answers, weights_U = weighted
-    rows, answers_N = answers.rows, answers.of_tokens()
-    counts_N = answers.is_known_U[answers_N]
+    completions, weights_U = weighted
+    rows, completions_N = completions.rows, completions.of_tokens()
+    counts_N = completions.is_known_U[completions_N]
     module = context.models.policy.module.train()
     with context.run.autocast():
         scores = module(rows.tokens)
     loss = advantage_weighted_loss(
         logprobs_N=scores.logprobs_BT[rows.is_action_BT][counts_N],
-        answers_N=answers_N[counts_N],
+        completions_N=completions_N[counts_N],
         weights_U=weights_U,
     )
     share = loss * counts_N.sum() / tokens

@@ -18,7 +18,7 @@ from forethought.rollouts.seeding import Split
 from forethought.rollouts.slot import Start
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.task import Task
-from forethought.runs.pairs import AnswerPlace, PairPlace
+from forethought.runs.pairs import CompletionPlace, PairPlace
 from forethought.targets.pairs import (
     Candidate,
     Compared,
@@ -154,7 +154,7 @@ def places(gathered: Gathered) -> list[PairPlace]:
         for index, step in enumerate(trajectory.steps)
     }
     return [
-        PairPlace(*(AnswerPlace(*where[id(side.step)], side.score) for side in pair))
+        PairPlace(*(CompletionPlace(*where[id(side.step)], side.score) for side in pair))
         for pair in gathered.pairs
     ]
 

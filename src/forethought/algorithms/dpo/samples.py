@@ -87,7 +87,7 @@ def to_response_sample(step: Step, policy: HuggingFacePolicy) -> ResponseSample:
         logprobs, allowed = list(completion.logprobs), completion.allowed_ids
     else:
         allowed = ()
-        ids, logprobs = policy.encoder.tokenize_answer(completion.text), []
+        ids, logprobs = policy.encoder.tokenize_response(completion.text), []
         split = parse_response(_read_back(ids, policy.encoder), None).thought_span.stop
     policy.encoder.limits.require_prompt(
         len(prompt.token_ids) + len(ids) - 1, "the prompt with all but the end of its answer"
@@ -121,24 +121,24 @@ def plan_pairs(pairs: Sequence[PairSample], max_tokens: int) -> list[list[int]]:
 
 def _tokens(pairs: Sequence[PairSample]) -> int:
     """Of these pairs in one forward pass, padding included."""
-    rows = _rows(distinct_answers(pairs))
+    rows = _rows(distinct_completions(pairs))
     lengths = [row[0].example.length - len(row[0].example.completion_ids) for row in rows]
-    ends = [sum(len(answer.example.completion_ids) for answer in row) for row in rows]
+    ends = [sum(len(response.example.completion_ids) for response in row) for row in rows]
     return len(rows) * max(map(sum, zip(lengths, ends, strict=True)))
 
 
-def distinct_answers(pairs: Sequence[PairSample]) -> list[ResponseSample]:
+def distinct_completions(pairs: Sequence[PairSample]) -> list[ResponseSample]:
     """Each response to each prompt once, however many pairs it is in."""
-    return list({answer.key: answer for pair in pairs for answer in pair}.values())
+    return list({response.key: response for pair in pairs for response in pair}.values())
 
 
-def _rows(answers: Sequence[ResponseSample]) -> list[list[ResponseSample]]:
+def _rows(responses: Sequence[ResponseSample]) -> list[list[ResponseSample]]:
     """Responses to one prompt share a row, of at most twice the width of the widest alone: so
     much is padding at most."""
-    examples = [answer.example for answer in answers]
+    examples = [response.example for response in responses]
     widest = 2 * max(example.length for example in examples)
     rows = rows_by_prompt(examples, min(widest, ROW_TOKENS))
-    return [[answers[index] for index in row] for row in rows]
+    return [[responses[index] for index in row] for row in rows]
 
 
 class PairTokens(NamedTuple):
@@ -161,17 +161,17 @@ def lay_out_pairs(
     pairs: Sequence[PairSample], encoder: Encoder, device: torch.device
 ) -> PairTokens:
     """The tensors of one micro-batch, on the device."""
-    rows = _rows(distinct_answers(pairs))
-    answers = [answer for row in rows for answer in row]
-    places = {answer.key: place for place, answer in enumerate(answers)}
-    tokens = build_batch([[answer.example for answer in row] for row in rows], encoder)
-    thoughts_BT = mark_in_window(tokens, [answer.is_thought for answer in answers])
+    rows = _rows(distinct_completions(pairs))
+    responses = [response for row in rows for response in row]
+    places = {response.key: place for place, response in enumerate(responses)}
+    tokens = build_batch([[response.example for response in row] for row in rows], encoder)
+    thoughts_BT = mark_in_window(tokens, [response.is_thought for response in responses])
     references = tuple(
         torch.tensor(numbers, device=device)
         for side in zip(*pairs, strict=True)
         for numbers in (
-            [answer.reference_thoughts for answer in side],
-            [answer.reference_action for answer in side],
+            [response.reference_thoughts for response in side],
+            [response.reference_action for response in side],
         )
     )
     assert len(references) == 4
@@ -181,7 +181,7 @@ def lay_out_pairs(
         torch.tensor([places[pair.chosen.key] for pair in pairs], device=device),
         torch.tensor([places[pair.rejected.key] for pair in pairs], device=device),
         references,
-        torch.tensor([answer.apc_action for answer in answers], device=device),
+        torch.tensor([response.apc_action for response in responses], device=device),
         torch.tensor([pair.chosen.score - pair.rejected.score for pair in pairs], device=device),
     )
 
@@ -264,11 +264,11 @@ def ask_reference(pairs: Sequence[Pair], context: DPOContext) -> Known:
     samples = to_pair_samples(pairs, policy)
     policy.module.eval()
     scored = {
-        answer.key: scores
-        for rows in _micro_batches(distinct_answers(samples), config)
-        for answer, scores in zip(chain(*rows), _score(rows, context), strict=True)
+        response.key: scores
+        for rows in _micro_batches(distinct_completions(samples), config)
+        for response, scores in zip(chain(*rows), _score(rows, context), strict=True)
     }
-    sides = [(answer, scored[answer.key]) for pair in samples for answer in pair]
+    sides = [(response, scored[response.key]) for pair in samples for response in pair]
     largest = max((deviation(*side) for side in sides), default=0.0) if not config.data else 0.0
     largest = max(run.gather([largest]))
     is_own = config.compute.precision == "fp32" and not config.generation.engine
@@ -279,39 +279,39 @@ def ask_reference(pairs: Sequence[Pair], context: DPOContext) -> Known:
         )
     ratios = sum(s.own - s.reference_thoughts - s.reference_action for _, s in sides)
     known = [
-        answer._replace(
+        response._replace(
             reference_thoughts=scores.reference_thoughts,
             reference_action=scores.reference_action,
             apc_action=scores.apc_action,
         )
-        for answer, scores in sides
+        for response, scores in sides
     ]
     samples = [PairSample(*both) for both in zip(known[::2], known[1::2], strict=True)]
     count = 2 * sum(run.gather([len(samples)]))
     return Known(samples, largest, max(0.0, sum(run.gather([ratios])) / max(count, 1)))
 
 
-def deviation(answer: ResponseSample, scores: Scored) -> float:
+def deviation(response: ResponseSample, scores: Scored) -> float:
     """The largest |ratio - 1| of a token, between its log-probs now and as sampled."""
-    sampled = torch.tensor(answer.sampled_logprobs)
+    sampled = torch.tensor(response.sampled_logprobs)
     return float((scores.logprobs_T - sampled).expm1().abs().max())
 
 
 def _micro_batches(
-    answers: Sequence[ResponseSample], config: DPOConfig
+    responses: Sequence[ResponseSample], config: DPOConfig
 ) -> Iterator[list[list[ResponseSample]]]:
     """Responses to one prompt share a row."""
-    examples = [answer.example for answer in answers]
+    examples = [response.example for response in responses]
     for rows in plan_rows(examples, config.compute.micro_batch_tokens):
-        yield [[answers[index] for index in row] for row in rows]
+        yield [[responses[index] for index in row] for row in rows]
 
 
 def _score(rows: Sequence[Sequence[ResponseSample]], context: DPOContext) -> list[Scored]:
     """The responses of one micro-batch, row after row, without gradient."""
     policy, updater, reference, apc_reference, config, run = context
-    answers = [answer for row in rows for answer in row]
-    tokens = build_batch([[answer.example for answer in row] for row in rows], policy.encoder)
-    thoughts_BT = mark_in_window(tokens, [answer.is_thought for answer in answers])
+    responses = [response for row in rows for response in row]
+    tokens = build_batch([[response.example for response in row] for row in rows], policy.encoder)
+    thoughts_BT = mark_in_window(tokens, [response.is_thought for response in responses])
     tokens, thoughts_BT = tokens.to(policy.device), thoughts_BT.to(policy.device)
 
     def scores_of(model: Reference | None) -> Scores:

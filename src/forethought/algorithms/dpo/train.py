@@ -226,7 +226,7 @@ def plan_dpo(config: DPOConfig) -> list[str]:
     data = config.data
     steps = random_steps(task) if data is None else first_steps(read_shards(Path(data)))
     rollout = config.rollout
-    lengths = lengths_of(steps, encoder)._replace(answer=float(rollout.sampling.max_new_tokens))
+    lengths = lengths_of(steps, encoder)._replace(completion=float(rollout.sampling.max_new_tokens))
     memory = rollout_memory(config, model, lengths)
     if not config.lora.components:
         memory["reference"] = 4 * model.trained

@@ -248,9 +248,9 @@ def plan_ppo(config: PPOConfig) -> list[str]:
         else f"at most {iterations} iterations of {rollout.steps_per_iteration} or more"
     )
     lengths = lengths_of(random_steps(task), encoder)
-    lengths = lengths._replace(answer=float(rollout.sampling.max_new_tokens))
+    lengths = lengths._replace(completion=float(rollout.sampling.max_new_tokens))
     steps = iterations * rollout.steps_per_iteration
-    generated = steps * lengths.answer
+    generated = steps * lengths.completion
     trained = config.epochs * steps * lengths.tokens
     work = [
         f"steps       {steps:,} of the environment: {rounds}, in {rollout.num_envs} at once",

@@ -110,34 +110,34 @@ class QSFTModels:
 class CompletionTrie:
     """Responses, token by token: what may come next after the tokens so far."""
 
-    def __init__(self, answers: Iterable[Sequence[int]]) -> None:
+    def __init__(self, completions: Iterable[Sequence[int]]) -> None:
         """
         Args:
             answers: token ids, the end-of-sequence token included.
         """
         self._next: dict[tuple[int, ...], tuple[int, ...]] = {}
-        for answer in answers:
-            for length, token in enumerate(answer):
-                so_far = tuple(answer[:length])
+        for completion in completions:
+            for length, token in enumerate(completion):
+                so_far = tuple(completion[:length])
                 choices = self._next.get(so_far, ())
                 if token not in choices:
                     self._next[so_far] = (*choices, token)
 
-    def choices(self, answer: Sequence[int]) -> list[tuple[int, ...]]:
+    def choices(self, completion: Sequence[int]) -> list[tuple[int, ...]]:
         """For each token of a response, what could have stood there.
 
         Raises:
             ConfigError: it is none of the responses, or not the beginning of one.
         """
         found: list[tuple[int, ...]] = []
-        for length, token in enumerate(answer):
-            choices = self._next.get(tuple(answer[:length]), ())
+        for length, token in enumerate(completion):
+            choices = self._next.get(tuple(completion[:length]), ())
             if token not in choices:
                 raise ConfigError(
                     "action_set is 'legal', but the data hold a response that names no action of "
-                    f"this environment (token {length} of {len(answer)}) — expected responses in "
-                    "the form of --prompt.format action_only; use action_set vocabulary, or leave "
-                    "it out"
+                    f"this environment (token {length} of {len(completion)}) — expected responses "
+                    "in the form of --prompt.format action_only; use action_set vocabulary, or "
+                    "leave it out"
                 )
             found.append(choices)
         return found
@@ -172,7 +172,7 @@ def load_offline(
     """
     path = Path(config.data)
     maps = find_maps(config)
-    trie = _legal_answers(task, policy.encoder) if config.action_set == "legal" else None
+    trie = _legal_completions(task, policy.encoder) if config.action_set == "legal" else None
     episodes: list[Episode] = []
     for number, trajectory in enumerate(stored(path)):
         name = f"{path}, trajectory {number}"
@@ -182,7 +182,9 @@ def load_offline(
             require_in_range(trajectory, maps.at(0), gamma=config.gamma, name=name)
         episode = to_episode(trajectory, policy)
         if trie is not None:
-            choices = [one for answer in episode.answers() for one in trie.choices(answer)]
+            choices = [
+                one for completion in episode.completions() for one in trie.choices(completion)
+            ]
             episode = replace(episode, choices=tuple(choices))
         episodes.append(episode)
         if on_episode is not None:
@@ -216,7 +218,12 @@ def find_residual_token(episodes: Sequence[Episode], encoder: Encoder) -> int:
     Raises:
         ConfigError: the responses hold every token there is.
     """
-    said = {token for episode in episodes for answer in episode.answers() for token in answer}
+    said = {
+        token
+        for episode in episodes
+        for completion in episode.completions()
+        for token in completion
+    }
     said |= {*encoder.stop_ids, *encoder.placeholder_ids}
     candidates = [encoder.tokenizer.pad_token_id, *range(len(encoder.tokenizer))]
     for token in candidates:
@@ -227,13 +234,13 @@ def find_residual_token(episodes: Sequence[Episode], encoder: Encoder) -> int:
     )
 
 
-def _legal_answers(task: Task, encoder: Encoder) -> CompletionTrie:
+def _legal_completions(task: Task, encoder: Encoder) -> CompletionTrie:
     actions = task.actions
     expected = f"vocabulary for {task.id}, which has no fixed list of actions"
     require(actions is not None, "action_set", "legal", expected)
     assert actions is not None
     texts = (write_response(ExpertAction(action, ()), "action_only") for action in actions)
-    return CompletionTrie(encoder.tokenize_answer(text) for text in texts)
+    return CompletionTrie(encoder.tokenize_response(text) for text in texts)
 
 
 # Both

@@ -107,9 +107,9 @@ class SFTConfig:
         levels = self.prompt.return_bins
         require(levels == 0 or is_stored, "prompt.return_bins", levels, "0 without data to rank")
 
-    def updates(self, answers: int) -> int:
+    def updates(self, responses: int) -> int:
         """Optimizer steps on so many responses; at least one."""
-        return max(1, round(self.epochs * answers / self.batch_size))
+        return max(1, round(self.epochs * responses / self.batch_size))
 
     @property
     def total_updates(self) -> int | None:

@@ -10,8 +10,8 @@ from forethought.algorithms.sft.config import SFTConfig
 from forethought.errors import ConfigError
 from forethought.offline.dataset import require_own, stored, stored_earned
 from forethought.prompts.prompters import ask_for_return_bins
-from forethought.rollouts.dart_dagger import SlippingExpert, corrected
-from forethought.rollouts.scripted import expert_answer
+from forethought.rollouts.dart_dagger import NoisyExpert, corrected
+from forethought.rollouts.scripted import expert_response
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.task import Task
 from forethought.targets.returns import best_episodes, return_bins
@@ -66,7 +66,7 @@ def _asked(trajectory: Trajectory, told: tuple[int, ...], levels: int) -> Iterat
 def demonstrated_steps(task: Task, config: SFTConfig) -> Iterator[tuple[Step, bool]]:
     """The expert's steps, without end, and whether to learn from them: not where it slips."""
     task.require_expert()
-    expert = SlippingExpert(config.action_noise, config.prompt.format, seed=config.seed)
+    expert = NoisyExpert(config.action_noise, config.prompt.format, seed=config.seed)
     for trajectory in expert_episodes(task, config, expert):
         slips = expert.end_episode()
         yield from zip(trajectory.steps, (not slip for slip in slips), strict=False)
@@ -80,10 +80,10 @@ def corrected_steps(task: Task, config: SFTConfig, played: Path) -> Iterator[Ste
         StorageError: nothing is stored there, or it is damaged.
     """
     task.require_expert()
-    environment, answer = task.factory(), expert_answer(config.prompt.format)
+    environment, respond = task.factory(), expert_response(config.prompt.format)
     try:
         for trajectory in read_shards(played):
-            yield from corrected(trajectory, environment, task.prompter, answer)
+            yield from corrected(trajectory, environment, task.prompter, respond)
     finally:
         environment.close()
 
@@ -110,7 +110,7 @@ def plan_sft(config: SFTConfig) -> list[str]:
         f"updates     {config.updates(count):,} of {config.batch_size} answers each, from "
         f"{count:,} steps",
         f"tokens      at most {tokens:,.0f} trained on (per step {lengths.prompt:.0f} of prompt "
-        f"and {lengths.answer:.0f} of answer)",
+        f"and {lengths.respond:.0f} of answer)",
     ]
     return plan_lines(config, model, lengths, work, image_memory(lengths.packed, count))
 

@@ -28,7 +28,7 @@ def train_sft(config: SFTConfig, *, existing: Existing = "refuse") -> Path:
     with open_run(config, existing) as run:
         task, policy = start(config, run, slots=1, critic=False)
         rows = load_rows(config, task, policy, run)
-        responses = sum(row.answers for row in rows)
+        responses = sum(row.responses for row in rows)
         total = config.updates(responses)
         batch_size = rows_in_a_batch(config, len(rows), responses)
         updater = run.make_updater(policy, config.optimizer, total_steps=total)

@@ -64,12 +64,12 @@ def translate(domain: str, problem: str) -> Translation:
     path = cache_folder() / "alfworld" / digest[:2] / f"{digest}.json.gz"
     known = _read(path)
     if known is None:
-        known = translate_anew(domain, problem)
+        known = translate_again(domain, problem)
         _write(path, known)
     return known
 
 
-def translate_anew(domain: str, problem: str) -> Translation:
+def translate_again(domain: str, problem: str) -> Translation:
     """Asks the planner's own translator, without pruning anything: half a second.
 
     Raises:

@@ -14,7 +14,7 @@ from forethought.algorithms.archer.critic import (
     ArcherContext,
     compute_targets,
     critic_loss,
-    mark_answers,
+    mark_completions,
 )
 from forethought.algorithms.archer.train import (
     CRITIC,
@@ -96,7 +96,7 @@ def by_hand(episode: Episode, learner: ArcherContext) -> list[tuple[float, float
 
 
 def at_last_tokens(episode: Episode, numbers: list[float]) -> torch.Tensor:
-    ends = torch.tensor(episode.answer_lengths).cumsum(0) - 1
+    ends = torch.tensor(episode.completion_lengths).cumsum(0) - 1
     return torch.zeros(episode.actions).index_put((ends,), torch.tensor(numbers))
 
 
@@ -106,7 +106,7 @@ def test_targets_and_weights(config: ArcherConfig) -> None:
     episodes = episodes_of(learner, 2)
     policy = learner.models.policy
     parts = lay_out(episodes, policy.encoder, policy.device, 120)
-    answers = mark_answers(episodes, parts, policy.device)
+    answers = mark_completions(episodes, parts, policy.device)
     assert len(parts) > 1
     expected = [by_hand(episode, learner) for episode in episodes]
     flat = torch.tensor([numbers for one in expected for numbers in one])
@@ -152,17 +152,17 @@ def test_parts_add_up(phase: str, config: ArcherConfig) -> None:
     found: list[tuple[float, torch.Tensor]] = []
     for most in (4096, 120):
         parts = lay_out(episodes, policy.encoder, policy.device, most)
-        answers = mark_answers(episodes, parts, policy.device)
+        answers = mark_completions(episodes, parts, policy.device)
         totals, total = torch.zeros(len(LOSSES)), torch.zeros(())
         if phase == "critic":
-            module, known = critic, sum(one.known_answers for one in episodes)
+            module, known = critic, sum(one.known_completions for one in episodes)
             assert known == 15
             judged, _ = compute_targets(episodes, answers, learner)
             losses = [critic_loss(one, known, learner, totals) for one in judged]
             total = totals[0]
         else:
             module, tokens = policy.module, sum(one.actions for one in episodes)
-            tokens -= cut.answer_lengths[-1]
+            tokens -= cut.completion_lengths[-1]
             weighted, shown = compute_weights(answers, learner)
             assert shown[0].item() == 15
             losses = [actor_loss(one, tokens, learner, total) for one in weighted]
@@ -181,7 +181,7 @@ def test_without_beta_the_policy_imitates(config: ArcherConfig) -> None:
     episodes = episodes_of(learner, 3)
     policy, tokens = learner.models.policy, sum(one.actions for one in episodes)
     (part,) = lay_out(episodes, policy.encoder, policy.device, 4096)
-    (weighted,), _ = compute_weights(mark_answers(episodes, [part], policy.device), learner)
+    (weighted,), _ = compute_weights(mark_completions(episodes, [part], policy.device), learner)
     found = actor_loss(weighted, tokens, learner, torch.zeros(()))
     expected = cloning_loss(
         part.tokens, part.is_action_BT, tokens, policy, learner.run, torch.zeros(())

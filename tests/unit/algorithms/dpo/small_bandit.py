@@ -5,7 +5,7 @@ from pathlib import Path
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.tiny import TinySize, make_tiny
-from forethought.rollouts.scripted import expert_answer, play, random_answer
+from forethought.rollouts.scripted import expert_response, play, random_response
 from forethought.rollouts.task import open_task
 from forethought.targets.pairs import Compared, Pair, candidates_of, make_pairs
 from forethought.targets.preference import trajectory_scores
@@ -24,7 +24,7 @@ def pairs_in_play(compared: Compared) -> list[Pair]:
     task = open_task(ENVIRONMENT, PromptConfig(), default_image_size=None)
     candidates = [
         candidate
-        for answer in (expert_answer("thoughts"), random_answer(0))
+        for answer in (expert_response("thoughts"), random_response(0))
         for t in play(task.id, task.factory(), task.prompter, answer, range(12))
         for candidate in candidates_of(
             t, trajectory_scores(t, pair_reward="progress_delta", gamma=0.9)

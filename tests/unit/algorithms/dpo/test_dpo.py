@@ -29,7 +29,7 @@ from forethought.errors import ConfigError
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.losses.preference import Responses
 from forethought.models.loading import load_pretrained
-from forethought.rollouts.scripted import expert_answer, play, random_answer
+from forethought.rollouts.scripted import expert_response, play, random_response
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import open_task
 from forethought.runs.metrics import read_metrics
@@ -59,7 +59,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Episodes of the expert and of chance, who meet in the same states."""
     folder = tmp_path_factory.mktemp("data")
     task = open_task(ENVIRONMENT, PromptConfig(), default_image_size=None)
-    for name, answer in (("expert", expert_answer("thoughts")), ("random", random_answer(0))):
+    for name, answer in (("expert", expert_response("thoughts")), ("random", random_response(0))):
         episodes = play(task.id, task.factory(), task.prompter, answer, range(12))
         write_shard(folder / f"{name}.parquet", list(episodes))
     return folder

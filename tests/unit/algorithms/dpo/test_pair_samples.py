@@ -107,7 +107,7 @@ def test_at_the_reference_the_gradient_is_a_policy_gradient(
     for pair in parts:
         for side, advantage in zip(pair, (1.0, -1.0), strict=True):
             prompt = policy.prompt(side.step.prompt.messages)
-            ids = policy.encoder.tokenize_answer(side.step.completion.text)
+            ids = policy.encoder.tokenize_response(side.step.completion.text)
             alone = build_batch([[Example(prompt, ids)]], policy.encoder)
             logprobs_BT = policy.module(alone, temperature=0.7).logprobs_BT
             surrogate = surrogate - advantage * logprobs_BT.sum() / len(parts)

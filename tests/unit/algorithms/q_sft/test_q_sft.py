@@ -113,11 +113,11 @@ def targets_by_hand(
         prompt, answer = row.prompt_ids, row.completion_ids
         prefixes += [(*prompt, *answer[:length]) for length in range(len(answer))]
         rewards += [0.0] * (len(answer) - 1) + [reward]
-    is_last_of_answer = [
-        place == length - 1 for length in episode.answer_lengths for place in range(length)
+    is_last_of_completion = [
+        place == length - 1 for length in episode.completion_lengths for place in range(length)
     ]
     targets: list[float] = []
-    for number, (reward, ends) in enumerate(zip(rewards, is_last_of_answer, strict=True)):
+    for number, (reward, ends) in enumerate(zip(rewards, is_last_of_completion, strict=True)):
         if number == len(rewards) - 1:
             targets.append(reward)
             continue
@@ -143,7 +143,7 @@ def test_targets_from_returns(q_sft_config: QSFTConfig, crossing: Task, small_mo
     judged, measures = compute_monte_carlo_targets(
         episodes, lay_out(episodes, policy.encoder, policy.device, 4096), learner
     )
-    to_goal = np.repeat([0.125, 0.25, 0.5, 1.0], episodes[0].answer_lengths)
+    to_goal = np.repeat([0.125, 0.25, 0.5, 1.0], episodes[0].completion_lengths)
     expected = [torch.tensor(to_goal, dtype=torch.float32), torch.zeros(episodes[1].actions)]
     parts = [one.rows for one in judged]
     for one, numbers_N in zip(judged, scatter_actions(episodes, parts, expected), strict=True):

@@ -14,7 +14,7 @@ from forethought.environments.alfworld.engine import (
     Engine,
     GameText,
     translate,
-    translate_anew,
+    translate_again,
 )
 from forethought.environments.alfworld.games import Game
 from forethought.environments.alfworld.generator import Draw, draw_game
@@ -77,11 +77,11 @@ def test_the_process_is_left_as_it_was() -> None:
     """The translator overwrites the command line and swaps the standard output."""
     arguments, output = sys.argv, sys.stdout
     text = small_game(TaskType.PICK).text
-    translate_anew(text.domain, text.problem)
+    translate_again(text.domain, text.problem)
     assert sys.argv is arguments
     assert sys.stdout is output
     with pytest.raises(StorageError, match="cannot be translated"):
-        translate_anew(text.domain, "(define (problem broken)")
+        translate_again(text.domain, "(define (problem broken)")
     assert sys.argv is arguments
     assert sys.stdout is output
 

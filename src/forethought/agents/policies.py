@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from forethought.agents.sources import Source, close_api, open_player
+from forethought.agents.sources import Source, close_api, open_agent
 from forethought.configs.acting import ApiConfig
 from forethought.configs.parts import EnvironmentConfig, PromptConfig, SamplingConfig
 from forethought.environments.contract import WithDataPolicy
@@ -15,8 +15,8 @@ from forethought.errors import ConfigError
 from forethought.generation.remembering import RememberingPolicy
 from forethought.libraries import load_quietly
 from forethought.rollouts.collector import Collector
-from forethought.rollouts.scripted import DataAnswer, expert_answer, play, random_answer
-from forethought.rollouts.seeding import Split, answer_seed, episode_seed
+from forethought.rollouts.scripted import DataResponse, expert_response, play, random_response
+from forethought.rollouts.seeding import Split, completion_seed, episode_seed
 from forethought.rollouts.task import Task, open_task
 from forethought.types import Trajectory
 
@@ -49,7 +49,7 @@ def no_progress(episodes: int) -> AbstractContextManager[ProgressBar]:
 
 
 @dataclass(frozen=True)
-class Player:
+class Agent:
     """Plays demonstration episodes by their numbers."""
 
     name: str
@@ -63,48 +63,50 @@ def is_scripted(policy: str) -> bool:
     return policy in ("expert", "random", _DATA) or policy.startswith(f"{_DATA}:")
 
 
-def scripted_player(
+def scripted_agent(
     policy: str, environment: EnvironmentConfig, prompt: PromptConfig, *, seed: int
-) -> Player:
+) -> Agent:
     """The environment's expert, chance, or the environment's data policy.
 
     Raises:
         ConfigError: a data policy that this environment does not have.
     """
     if policy not in ("expert", "random"):
-        return _data_player(policy, environment, prompt, seed=seed)
+        return _data_agent(policy, environment, prompt, seed=seed)
     task = open_task(environment, prompt, default_image_size=None)
     if policy == "expert":
         task.require_expert()
 
     def play_all(episodes: Sequence[int], advance: Advance) -> list[Trajectory]:
         # The random policy has draws of its own for every file, so that one can be played alone.
-        randomness = answer_seed(seed, episodes[0], 0)
-        answer = expert_answer(prompt.format) if policy == "expert" else random_answer(randomness)
+        randomness = completion_seed(seed, episodes[0], 0)
+        respond = (
+            expert_response(prompt.format) if policy == "expert" else random_response(randomness)
+        )
         seeds = (episode_seed(Split.DEMONSTRATION, seed, number) for number in episodes)
-        return _counted(play(task.id, task.factory, task.prompter, answer, seeds), advance)
+        return _counted(play(task.id, task.factory, task.prompter, respond, seeds), advance)
 
-    return Player(policy, play_all, _nothing_to_close)
+    return Agent(policy, play_all, _nothing_to_close)
 
 
-def _data_player(
+def _data_agent(
     policy: str, environment: EnvironmentConfig, prompt: PromptConfig, *, seed: int
-) -> Player:
+) -> Agent:
     """Each episode's draws depend on its number alone, not on the file that it is in."""
     task = open_task(environment, prompt, default_image_size=None)
     skill = _checked_skill(policy, task)
 
     def play_all(episodes: Sequence[int], advance: Advance) -> list[Trajectory]:
-        answer = DataAnswer(skill, prompt.format)
+        respond = DataResponse(skill, prompt.format)
 
         def seeds() -> Iterator[int]:
             for number in episodes:
-                answer.begin(answer_seed(seed, number, 0))
+                respond.begin(completion_seed(seed, number, 0))
                 yield episode_seed(Split.DEMONSTRATION, seed, number)
 
-        return _counted(play(task.id, task.factory, task.prompter, answer, seeds()), advance)
+        return _counted(play(task.id, task.factory, task.prompter, respond, seeds()), advance)
 
-    return Player(f"{_DATA}:{skill:g}", play_all, _nothing_to_close)
+    return Agent(f"{_DATA}:{skill:g}", play_all, _nothing_to_close)
 
 
 def _counted(played: Iterable[Trajectory], advance: Advance) -> list[Trajectory]:
@@ -145,7 +147,7 @@ def _skill(policy: str, *, default: float) -> float:
         raise ConfigError(f"policy is {policy!r} — expected data or data:NUMBER") from None
 
 
-def model_player(
+def model_agent(
     source: Source,
     environment: EnvironmentConfig,
     prompt: PromptConfig,
@@ -155,10 +157,10 @@ def model_player(
     slots: int,
     threads: int | None,
     api: ApiConfig,
-) -> Player:
+) -> Agent:
     """A model, in several episodes at the same time."""
     load_quietly(threads=threads)
-    policy, task = open_player(source, environment, prompt, slots=slots, api=api)
+    policy, task = open_agent(source, environment, prompt, slots=slots, api=api)
     runner = task.runner(slots, environment.workers)
 
     def play_all(episodes: Sequence[int], advance: Advance) -> list[Trajectory]:
@@ -178,4 +180,4 @@ def model_player(
         runner.close()
         close_api(policy, api)
 
-    return Player(source.model, play_all, close)
+    return Agent(source.model, play_all, close)
