@@ -86,7 +86,9 @@ def measure_ppo(
     try:
         for environment in environments:
             with TemporaryDirectory() as folder:
-                yield from _measure(environment, Path(folder), pairs, (steps, slots), updates_before)
+                yield from _measure(
+                    environment, Path(folder), pairs, (steps, slots), updates_before
+                )
     finally:
         torch.set_num_threads(threads)
 

@@ -335,7 +335,7 @@ class SteppedModel:
         positions_B = torch.from_numpy(lengths_B.copy()).to(self.device)
         self._cache.begin_decode(positions_B, length)
         ahead_B11T = torch.arange(length, device=self.device) > positions_B[:, None, None, None]
-        # To be added to the scores: a mask of booleans is converted anew by every layer.
+        # To be added to the scores: a mask of booleans is converted again by every layer.
         mask_B11T = torch.zeros(ahead_B11T.shape, dtype=self._dtype, device=self.device)
         mask_B11T.masked_fill_(ahead_B11T, torch.finfo(self._dtype).min)
         position_ids_B = positions_B + torch.from_numpy(lags_B.copy()).to(self.device)
