@@ -1,4 +1,4 @@
-"""Stores episodes that somebody plays, as Parquet; the same call again goes on where it stopped."""
+"""Collection of episodes as Parquet files; the same call again resumes an interrupted one."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -42,19 +42,18 @@ class CollectionSettings:
     """Where the shards go."""
 
     policy: str = "expert"
-    """The environment's own expert; chance; the player who made the environment's offline data,
-    where it has one (`data:0.5` at another skill); or a model: a run folder (its newest
-    checkpoint), a checkpoint, a folder of `save_pretrained`, a hub id, or `api:NAME`, as `evaluate`
-    takes it."""
+    """`expert`; `random`; `data`, the environment's suboptimal behavior policy, where it has one
+    (`data:0.5` at another skill); or a model: a run folder (its newest checkpoint), a checkpoint, a
+    folder of `save_pretrained`, a hub id, or `api:NAME`, as for `evaluate`."""
 
     episodes: int = 500
-    """How many in all, those included that are there already."""
+    """Number of episodes, including those that are stored already."""
 
     shard: int = 500
-    """Episodes per file. What an interruption loses is one file at most."""
+    """Episodes per file. An interruption loses at most one file."""
 
     seed: int = 0
-    """Of episodes and answers. Episodes are those of demonstrations: never held-out ones."""
+    """Seed of episodes and sampling. The episodes are never held-out ones."""
 
     sampling: Annotated[SamplingConfig, Inline()] = field(default_factory=SamplingConfig)
 
@@ -110,7 +109,7 @@ def _agent(settings: CollectionSettings) -> Agent:
 
 
 def _record(settings: CollectionSettings, agent: Agent) -> dict[str, Any]:
-    """All that decides what an episode looks like."""
+    """All settings that an episode depends on."""
     content = asdict(settings)
     for name in ("output", "episodes", "threads", "num_envs"):
         del content[name]

@@ -1,4 +1,4 @@
-"""Who plays the episodes of a collection: an expert, chance, a data policy, or a model."""
+"""Agents that play the episodes of a collection: expert, random policy, data policy or model."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -40,7 +40,7 @@ Progress = Callable[[int], AbstractContextManager[ProgressBar]]
 
 class _NoBar:
     def update(self, n: float = 1) -> None:
-        """Shows nothing."""
+        """No progress bar."""
 
 
 def no_progress(episodes: int) -> AbstractContextManager[ProgressBar]:
@@ -59,14 +59,14 @@ class Agent:
 
 
 def is_scripted(policy: str) -> bool:
-    """Whether `--policy` names a player that is no model: expert, random, data or data:SKILL."""
+    """Whether `--policy` names a scripted policy: expert, random, data or data:SKILL."""
     return policy in ("expert", "random", _DATA) or policy.startswith(f"{_DATA}:")
 
 
 def scripted_agent(
     policy: str, environment: EnvironmentConfig, prompt: PromptConfig, *, seed: int
 ) -> Agent:
-    """The environment's expert, chance, or the environment's data policy.
+    """The environment's expert, the random policy, or the environment's data policy.
 
     Raises:
         ConfigError: a data policy that this environment does not have.

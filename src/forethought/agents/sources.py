@@ -42,12 +42,12 @@ class Source(NamedTuple):
 
     @property
     def is_api(self) -> bool:
-        """Whether it is somebody else's model, behind an endpoint."""
+        """Whether it is a model behind an OpenAI-compatible API."""
         return self.model.startswith(PREFIX)
 
     @property
     def max_new_tokens(self) -> int | None:
-        """The longest answer that it was trained to give, where that is known."""
+        """The longest completion that it was trained with, where that is known."""
         return None if self.config is None else self.config.max_new_tokens
 
     @property
@@ -57,17 +57,17 @@ class Source(NamedTuple):
 
 
 def find_source(name: str) -> Source:
-    """What a name stands for; of a run, its newest checkpoint.
+    """The policy that a name refers to; of a run, its newest checkpoint.
 
     Raises:
         CheckpointError: the checkpoint, or the run's newest one, is damaged, or there is none.
         ConfigError: the run's settings cannot be read; or the name is that of the tiny
-            model, which is nothing before it is trained.
+            model, which has to be trained first.
     """
     path = Path(name)
     if name in TINY_MODELS and not path.exists():
         raise ConfigError(
-            f'model "{name}" has learned nothing yet — train it (`forethought train sft`), '
+            f'model "{name}" is not trained yet — train it (`forethought train sft`), '
             "then name its run folder"
         )
     folder = RunFolder(path)
@@ -95,8 +95,8 @@ def open_agent(
     """Loads a model, and opens an environment in the way that the model sees it.
 
     Args:
-        slots: answers that a model generates at a time.
-        api: how a model behind an endpoint is asked.
+        slots: completions that a model generates at a time.
+        api: settings of an OpenAI-compatible API.
         generation: engines that serve this very model, if they are to write its responses.
 
     Raises:
@@ -120,7 +120,7 @@ def open_agent(
 def open_api_agent(
     name: str, environment: EnvironmentConfig, prompt: PromptConfig, config: ApiConfig
 ) -> tuple[ApiPolicy, Task]:
-    """The model, and the environment told in the style that was chosen.
+    """The model, and the environment with prompts in the style that was chosen.
 
     Args:
         name: `api:NAME`.
@@ -168,19 +168,21 @@ def close_api(policy: Policy, config: ApiConfig) -> None:
 def usage_line(policy: ApiPolicy, config: ApiConfig) -> str:
     """What was asked for, and what it cost, in one line."""
     usage = policy.usage
-    tokens = f"{usage.prompt_tokens:,} tokens of prompts, {usage.completion_tokens:,} of answers"
-    uncounted = f" ({usage.uncounted:,} answers not counted)" if usage.uncounted else ""
+    tokens = (
+        f"{usage.prompt_tokens:,} tokens of prompts, {usage.completion_tokens:,} of completions"
+    )
+    uncounted = f" ({usage.uncounted:,} responses not counted)" if usage.uncounted else ""
     priced = config.prompt_price or config.completion_price
     cost = f", ${usage.cost(config):,.4f}" if priced else ""
-    return f"api: {usage.answers:,} answers, {usage.retries:,} retries, {tokens}{uncounted}{cost}"
+    return f"api: {usage.answers:,} responses, {usage.retries:,} retries, {tokens}{uncounted}{cost}"
 
 
 def reasoning_and_acting(task: Task, *, examples: int) -> Task:
-    """The same environment, told as `ReActPrompter` does it; the past, as far as it was to be told.
+    """The same environment with the prompts of `ReActPrompter`; the history is the task's own.
 
     Args:
         task: its prompter asks for the action alone.
-        examples: episodes of the expert that are shown: the first demonstrations.
+        examples: episodes of the expert that are shown.
     """
     told = with_history(task.prompter)
     shown: list[Message] = []

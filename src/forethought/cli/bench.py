@@ -43,7 +43,7 @@ def bench(settings: Bench) -> None:
     decoding      tokens per second, beside Hugging Face's `generate`: as our equal (dtype,
                   distribution, logits kept), and at its defaults, as a plain user calls it.
     ppo           whole iterations in environment steps per second, beside the plain loop:
-                  one environment, answers generated and scored one by one, updates of one
+                  one environment, completions generated and scored one by one, updates of one
                   step at a time. Checks first that both give equal log-probs and gradients.
     q_sft         training tokens per second of Q-SFT's second phase, with its two further
                   forward passes, beside supervised fine-tuning on the same rows.
@@ -54,7 +54,7 @@ def bench(settings: Bench) -> None:
 
     The ratio is the median over the pairs, with the lowest and the highest; above 1 ours is
     faster. Peak is the most memory that the process held meanwhile, ours and the baseline's:
-    both sides' weights and Python itself are in it, so look at the difference. Leave the
+    both sides' weights and Python itself are in it, so compare the difference. Leave the
     machine alone meanwhile. `all` takes an hour or more; without a name nothing is measured.
 
     The benchmarks run from a checkout of the repository; an installed package has none.

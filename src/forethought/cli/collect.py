@@ -30,9 +30,9 @@ class Collect:
 
 
 def collect(options: Collect) -> None:
-    """Store episodes of an expert, of chance, of a data policy or of a model as Parquet.
+    """Store episodes of an expert, a random policy, a data policy or a model as Parquet.
 
-    The files hold every step with prompt, image, answer, action and reward. `train sft
+    The files hold every step with prompt, image, completion, action and reward. `train sft
     --data FOLDER` learns from them; pandas and `datasets` open them. The same command
     again goes on where it was stopped: files that are whole are kept.
 
@@ -40,7 +40,7 @@ def collect(options: Collect) -> None:
       forethought collect --environment.id EZPoints --environment.image-size 64 --output data/ez
       forethought collect --policy data --environment.id Wordle --prompt.format action_only \\
           --output data/wordle
-      forethought collect --policy random --environment.id Blackjack --output data/chance --json
+      forethought collect --policy random --environment.id Blackjack --output data/random --json
       forethought collect --policy runs/ppo --episodes 1000 --output data/own_play
     """
     settings = options.collection

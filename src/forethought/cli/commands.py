@@ -1,6 +1,6 @@
 """The commands: what a person can type, and where each of them lives.
 
-Nothing is imported until a command is called, so `--help` answers at once, and a module
+Nothing is imported until a command is called, so `--help` is fast, and a module
 that is missing fails with its own command alone.
 """
 
@@ -16,7 +16,7 @@ class Command(NamedTuple):
     """One word, or two where it belongs to a group."""
     target: str
     """`package.module:function`. The function takes one argument, its settings, whose type
-    annotation tells what may be typed; its docstring is the command's help."""
+    annotation says what may be typed; its docstring is the command's help."""
     summary: str
     """One line."""
     defaults: str | None = None
@@ -98,7 +98,7 @@ COMMANDS = (
     Command(
         "shop",
         "forethought.cli.shop:shop",
-        "WebShop as a web site: shop yourself, or look at an agent's episodes.",
+        "WebShop as a web site: shop yourself, or view an agent's episodes.",
     ),
     Command("envs", "forethought.cli.envs:envs", "List all environments."),
     Command(
@@ -126,7 +126,7 @@ _TRAIN = "forethought.cli.train:train_command"
 
 GROUPS = {
     "train": "Train a model. Every run has a folder, and can be stopped and resumed.",
-    "data": "Look at stored trajectories, check them, bring in those of others; make games.",
+    "data": "Describe, check and convert stored trajectories; make games.",
 }
 """First words that have several commands."""
 

@@ -65,7 +65,7 @@ class ValidateData:
 def describe_data(settings: DescribeData) -> None:
     """Count a data set: how much, how good, how long, in which range.
 
-    Episodes, success, returns, invalid answers, lengths in steps, tokens and characters,
+    Episodes, success, returns, invalid actions, lengths in steps, tokens and characters,
     the range of returns and the reward map that the folder declares (reward_map.json), per
     kind of task where there are several. The same is written as an HTML page with a replay
     of some episodes and histograms, which opens from disk. Data may be larger than memory.
@@ -150,8 +150,8 @@ def _distributions(task: TaskDescription) -> Iterator[tuple[str, Distribution]]:
     yield "steps per episode", task.episode_steps
     yield "reward per step", task.rewards
     yield "tokens per prompt", task.prompt_tokens
-    yield "tokens per answer", task.completion_tokens
-    yield "characters per answer", task.completion_characters
+    yield "completion tokens", task.completion_tokens
+    yield "completion characters", task.completion_characters
 
 
 def _cells(name: str, numbers: Distribution) -> tuple[str, ...]:
@@ -195,7 +195,7 @@ class ConvertData:
     """Environment of the lines that name none."""
 
     responses: Literal["json", "json_last", "text"] = "json"
-    """What an assistant's message is: an answer that ends in `"action": "…"`, as models give it
+    """Form of an assistant's message: a response that ends in `"action": "…"`, as models give it
     here; one of which the last such field counts, whatever follows; or the action itself, all
     of it."""
 

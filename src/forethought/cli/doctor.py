@@ -37,9 +37,9 @@ class Finding:
     status: Literal["ok", "missing", "note"]
     message: str
     fix: str | None = None
-    """A command to type, or what else to do."""
+    """A command to type, or another fix."""
     is_fatal: bool = False
-    """Nothing works without it."""
+    """Forethought does not work without it."""
 
 
 def check_python() -> Iterator[Finding]:
@@ -219,7 +219,7 @@ class Doctor:
 def doctor(settings: Doctor) -> int:
     """Check this machine: packages, devices, environments, terminal, disk and memory.
 
-    Each line is ok, missing or a note; beneath what is missing stands the command that
+    Each line is ok, missing or a note; below what is missing is the command that
     fixes it. Nothing is downloaded and no network connection is opened. The exit code is
     0 if Forethought can be used, though an environment may need more; else 1.
 

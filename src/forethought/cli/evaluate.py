@@ -26,7 +26,7 @@ from forethought.rollouts.seeding import Split
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Whom to judge, where and how."""
+    """Settings of `forethought evaluate`."""
 
     run: Annotated[str, Operand("RUN")]
     """A run folder (its newest checkpoint), one of its checkpoints, or, together with
@@ -95,7 +95,7 @@ def evaluate_with_bar(
 
 
 def evaluate(settings: Evaluate) -> None:
-    """Play held-out episodes; compare with chance, expert and ceiling.
+    """Play held-out episodes; compare with random policy, expert and ceiling.
 
     The episodes are the same for every model and are never trained on. A run folder gets
     evaluation.json, and the episodes as evaluation_episodes.parquet; another environment or prompt
@@ -126,7 +126,7 @@ def evaluate(settings: Evaluate) -> None:
 
 
 def evaluate_defaults(words: Sequence[str]) -> Evaluate | None:
-    """A run's environment, prompt and length of answers, as defaults of the flags.
+    """A run's environment, prompt and longest completion, as defaults of the flags.
 
     Raises:
         UnknownNameError: neither a run nor an environment was named.

@@ -106,7 +106,7 @@ def _measure(settings: MeasureFaithfulness) -> tuple[Faithfulness, RunFolder]:
         config.prompt.format == "thoughts",
         "prompt.format",
         config.prompt.format,
-        "thoughts: there is nothing to replace in this run",
+        "thoughts: this run has none",
     )
     episodes = _episodes_of(folder)
     load_quietly(threads=settings.threads)

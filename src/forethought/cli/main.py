@@ -1,4 +1,4 @@
-"""`forethought …`: finds the command, reads its settings, calls it, and tells what went wrong.
+"""`forethought …`: finds the command, reads its settings, calls it, and reports errors.
 
 An error that a person can fix is one line on stderr and an exit code that is not 0. A bug of
 ours keeps its traceback.
@@ -42,10 +42,10 @@ CLOSED_PIPE = 128 + 13
 
 
 class Failure(NamedTuple):
-    """What is told, and how the process ends."""
+    """Message and exit code of an error."""
 
     line: str | None
-    """None where there is nobody to tell."""
+    """None where no message is printed."""
     exit_code: int
 
 
@@ -111,7 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command.
 
     Args:
-        argv: what was typed behind `forethought`; by default, what this process was given.
+        argv: what was typed after `forethought`; by default, what this process was given.
 
     Returns:
         The exit code.

@@ -112,7 +112,7 @@ class _Screen:
 
 
 def _play_episode(task: Task, environment: Environment, seed: int, show: _Screen) -> bool:
-    """Plays until the end, or until the player leaves; tells whether the end was reached."""
+    """Plays until the end, or until the player leaves; returns whether the end was reached."""
     observation = environment.reset(seed)
     _say(f"\n{task.id}, episode {seed}: {observation.goal}")
     total, steps = 0.0, 0
@@ -169,7 +169,7 @@ def _menu(actions: Sequence[str], is_numbered: bool) -> str:
 
 def _tell_advice(environment: Environment) -> None:
     if not isinstance(environment, WithExpert):
-        _say("  nobody knows: this environment has no expert")
+        _say("  this environment has no expert")
         return
     expert_action = environment.expert()
     for name, value in expert_action.fields:

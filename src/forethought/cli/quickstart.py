@@ -31,7 +31,7 @@ from forethought.runs.checkpoints import newest_checkpoint
 from forethought.runs.run_folder import RunFolder
 
 MAX_NEW_TOKENS = 48
-"""An expert's answer takes 30."""
+"""An expert's response has 30."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ def quickstart(settings: Quickstart) -> None:
     """Train the tiny model from scratch on a game, evaluate it, and write a report, in minutes.
 
     A vision-language model with random weights and no vocabulary learns NumberLine: it
-    looks at two numbers in an image, thinks in words, and moves one towards the other.
-    SFT on the answers of an expert that sees rightly and chooses at random teaches it to
-    look and to speak, not what to do; that it learns from the game's rewards (PPO). Both
+    reads two numbers in an image, thinks in words, and moves one toward the other. SFT on
+    an expert that reads rightly and acts at random teaches it to read and to write; PPO
+    teaches it to act, from the environment's rewards. Both
     policies are evaluated on held-out episodes: success, and whether their thoughts are
     true and lead to the action. The last line is one JSON object with the figures.
 
@@ -81,7 +81,7 @@ def quickstart(settings: Quickstart) -> None:
         from forethought.algorithms.sft.train import train_sft
         from forethought.reports import write_report
 
-        say(f"1/5  SFT on {sft.expert_steps} answers of an expert that chooses at random")
+        say(f"1/5  SFT on {sft.expert_steps} steps of an expert that acts at random")
         train_sft(sft, existing=_existing(sft))
         say(f"2/5  evaluate the SFT policy on {settings.episodes} held-out episodes")
         before = _judged(sft, settings)
@@ -95,7 +95,7 @@ def quickstart(settings: Quickstart) -> None:
 
 
 def sft_config(settings: Quickstart) -> SFTConfig:
-    """One pass over answers whose claims are true and whose actions are random: the numbers are
+    """One epoch of responses whose claims are true and whose actions are random: the numbers are
     read, the form is learned, and no action is preferred, so that PPO tries them all.
     configs/quickstart_sft.yaml holds the same."""
     return SFTConfig(
@@ -155,7 +155,7 @@ def _make_way(config: AnyConfig, settings: Quickstart) -> None:
     """Deletes what is to be overwritten; refuses to continue what is not this command's.
 
     Raises:
-        RunFolderError: the folder holds something else.
+        RunFolderError: the folder holds other files.
     """
     folder = RunFolder(Path(config.output))
     if not folder.is_run:
@@ -170,7 +170,7 @@ def _make_way(config: AnyConfig, settings: Quickstart) -> None:
 
 
 def _existing(config: AnyConfig) -> Literal["refuse", "resume"]:
-    """A run that is there goes on where it stopped; at its end it has nothing left to do."""
+    """An earlier run is resumed; a finished one is left as it is."""
     return "resume" if RunFolder(Path(config.output)).is_run else "refuse"
 
 

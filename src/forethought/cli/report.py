@@ -54,7 +54,7 @@ class Push:
     """Make a new repository a private one."""
 
     folder: str | None = None
-    """Write what would be uploaded into this folder, and upload nothing."""
+    """Write what would be uploaded into this folder, without an upload."""
 
 
 def push(settings: Push) -> None:

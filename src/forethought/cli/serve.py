@@ -45,20 +45,20 @@ class Serve:
     """0 takes a free one, which is printed."""
 
     max_new_tokens: int = 1024
-    """Longest answer that may be asked for; also that of requests that ask for none."""
+    """Longest completion of a request; also the default of requests without `max_tokens`."""
 
     max_batch_size: int = 16
-    """Answers that are generated at a time."""
+    """Completions that are generated at a time."""
 
     concurrency: int = 64
-    """Requests that are answered or wait for it; more are sent away (429)."""
+    """Requests that are in work or wait; more are refused (429)."""
 
     request_mib: int = 8
     """Size of a request, images included."""
 
     timeout_s: float = 120.0
-    """Time for a request, from its headers to its answer: 408 where it does not come whole in
-    that time, 504 where there is no answer yet. The headers have 10 seconds at most."""
+    """Time for a request, from its headers to its response: 408 where the request is not complete
+    by then, 504 where the response is not. The headers have 10 seconds at most."""
 
     weights_from: Path | None = None
     """Folder below which newer weights may be loaded while it serves: adapters by
@@ -66,7 +66,7 @@ class Serve:
     the run that trains by this engine. By default the weights stay what they are."""
 
     seed: int = 0
-    """Of sampled answers whose requests name none."""
+    """Seed of requests that name none."""
 
     threads: int | None = None
     """CPU threads of PyTorch; by default OMP_NUM_THREADS, else one fewer than there are cores."""
@@ -85,12 +85,12 @@ def serve(settings: Serve) -> None:
     POST /v1/chat/completions takes messages (text, and one image each as a data URL), POST
     /v1/completions token ids; both temperature (0 takes the most likely token), top_p, n, stop,
     max_tokens, seed, logprobs, return_token_ids and stream. GET /v1/models lists the model and
-    its adapters. Requests that come together are answered together. Ctrl-C ends it.
+    its adapters. Requests that come together share a batch. Ctrl-C stops the server.
 
     Examples:
       forethought serve runs/ppo
-      forethought serve runs/ppo --name player --port 9000 --max-new-tokens 256
-      OPENAI_BASE_URL=http://127.0.0.1:9000/v1 forethought evaluate api:player \\
+      forethought serve runs/ppo --name agent --port 9000 --max-new-tokens 256
+      OPENAI_BASE_URL=http://127.0.0.1:9000/v1 forethought evaluate api:agent \\
           --environment.id Bandit
       forethought serve runs/sft --port 9000 --weights-from runs/ppo/published
     """
@@ -117,9 +117,9 @@ def serve(settings: Serve) -> None:
     )
     with serving(engine, model=name, host=settings.host, port=settings.port, limits=limits) as url:
         print(f"serving {name} at {url}", flush=True)
-        player = shlex.quote(f"api:{name}")
+        agent = shlex.quote(f"api:{name}")
         how = _played_as(source, policy.preferred_image_size, settings.max_new_tokens)
-        print(f"try: OPENAI_BASE_URL={url} forethought evaluate {player} {how}", file=sys.stderr)
+        print(f"try: OPENAI_BASE_URL={url} forethought evaluate {agent} {how}", file=sys.stderr)
         engine.wait()
 
 
@@ -135,7 +135,7 @@ def _played_as(source: Source, image_size: int | None, limit: int) -> str:
     known in which environment.
 
     Args:
-        limit: tokens of the longest answer that is served.
+        limit: tokens of the longest completion that is served.
     """
     usual = SamplingConfig().max_new_tokens
     longest = min(source.max_new_tokens or usual, limit)

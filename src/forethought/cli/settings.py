@@ -1,6 +1,6 @@
 """From what was typed to a command's settings or its help; what is wrong with it, in one line.
 
-tyro reads values and prints help. What is wrong with a value it tells in a box on stderr; the hook
+tyro reads values and prints help. It reports a wrong value in a box on stderr; the hook
 that would give it as an object is private (`tyro._errors`). So a command whose flags cannot be read
 is read again flag by flag: what cannot be read alone is to blame.
 """

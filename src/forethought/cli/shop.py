@@ -39,7 +39,7 @@ class Shop:
 
 
 def shop(settings: Shop) -> None:
-    """Open WebShop in a browser: shop yourself, or look at an agent's episodes click by click.
+    """Open WebShop in a browser: shop yourself, or view an agent's episodes click by click.
 
     Ctrl-C closes it.
 

@@ -101,10 +101,10 @@ def align(rows: Sequence[Sequence[str]], *, left: bool = False) -> Iterator[str]
 def evaluation_table(
     evaluation: "Evaluation", *, began_as: "EvaluationRow | None" = None
 ) -> Iterator[str]:
-    """The policy between chance and the expert, with intervals of 95 %.
+    """The policy between random policy and expert, with intervals of 95 %.
 
     Args:
-        began_as: what the policy was before it was trained, on the same episodes.
+        began_as: the policy before training, on the same episodes.
     """
     how = "greedy" if evaluation.is_greedy else f"temperature {evaluation.temperature:g}"
     if evaluation.holds_actions:
@@ -124,7 +124,7 @@ def evaluation_table(
 
 def rows_table(rows: "Sequence[EvaluationRow]") -> Iterator[str]:
     """One line per agent, under a header."""
-    header = ("", "success [95 %]", "return [95 %]", "invalid", "steps", "tokens per answer")
+    header = ("", "success [95 %]", "return [95 %]", "invalid", "steps", "completion tokens")
     yield from align([header, *map(_cells, rows)])
 
 
@@ -179,7 +179,7 @@ def collection_line(stats: "CollectionStats") -> str:
     failed = f", {stats.failures} failed" if stats.failures else ""
     return (
         f"{episodes:,} episodes{failed}, {stats.steps:,} steps; "
-        f"success {rate}, return {mean}, invalid answers {invalid}"
+        f"success {rate}, return {mean}, invalid actions {invalid}"
     )
 
 

@@ -44,10 +44,10 @@ class Train(Generic[ConfigT]):
 
     log: tuple[TrackerName, ...] | None = None
     """Where the numbers of metrics.jsonl go besides; by default TensorBoard, or what a resumed
-    run has. wandb and trackio need the extra `tracking`; WANDB_MODE=offline sends nothing."""
+    run has. wandb and trackio need the extra `tracking`; WANDB_MODE=offline does not upload."""
 
     dry_run: Switch = False
-    """Print all settings and what they amount to, then stop; nothing is written."""
+    """Print all settings and the plan (steps, tokens, memory), then stop; nothing is written."""
 
     processes: int = 1
     """Processes on this machine that train together, each on its share of the cores, or on a GPU of

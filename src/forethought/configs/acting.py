@@ -16,7 +16,7 @@ PolicyExtraction = Literal["ratio", "probability"]
 
 @dataclass(frozen=True)
 class ActingConfig:
-    """How the learned probabilities act; nothing of it needs training again."""
+    """Policy extraction of Q-SFT; no setting needs training again."""
 
     beta: float = 16.0
     """β of π^ ∝ π_φ exp(β …): 0 is the behavior policy, more trusts the values more. Paper: 1."""
@@ -54,7 +54,7 @@ class SupportConfig:
 
 @dataclass(frozen=True)
 class ValueActingConfig:
-    """How the learned values act; nothing of it needs training again."""
+    """Policy extraction of ILQL; no setting needs training again."""
 
     beta: float = 16.0
     """β of π^ ∝ π_φ exp(β Q), Q in the environment's units: 0 is the behavior policy, more trusts
@@ -78,29 +78,28 @@ class ApiConfig:
     expert are shown first."""
 
     examples: int = 1
-    """Episodes of the expert that `react` shows; demonstrations, never held-out ones. The
+    """Episodes of the expert that `react` shows, never held-out ones. The
     paper's prompts hold 1 to 6."""
 
     concurrency: int = 8
     """Requests that are under way at the same time."""
 
     requests_per_minute: float | None = None
-    """No more than so many, retries included, evenly spread; by default as fast as answers
-    come."""
+    """Highest rate of requests, retries included, evenly spread; by default unlimited."""
 
     timeout_s: float = 60.0
     """A request that takes longer counts as failed, and is tried again."""
 
     attempts: int = 6
     """How often a request is sent before it is given up: after 429, 5xx, a broken connection,
-    half an answer, or one that cannot be read. Waits double from 1 s up to 60 s, and are at
+    half a response, or one that cannot be read. Waits double from 1 s up to 60 s, and are at
     least what Retry-After says."""
 
     prompt_price: float = 0.0
-    """US dollars per million prompt tokens, for the sum that is told at the end."""
+    """US dollars per million prompt tokens, for the sum that is printed at the end."""
 
     completion_price: float = 0.0
-    """US dollars per million tokens of answers."""
+    """US dollars per million completion tokens."""
 
     def __post_init__(self) -> None:
         require(0 <= self.examples <= 100, "api.examples", self.examples, "0 to 100")

@@ -1,6 +1,6 @@
 """What the settings of every algorithm have, whatever the algorithm.
 
-Code outside an algorithm's own folder asks these questions and no others; nothing there asks
+Code outside an algorithm's own folder uses this contract alone; nothing there asks
 which class the settings are.
 
 Some fields take more than they hold: a path of any kind for text, a name for an environment.

@@ -13,7 +13,7 @@ class GenerationConfig:
 
     engine: tuple[str, ...] = ()
     """Addresses of engines that write all responses, `http://HOST:PORT`: `forethought serve`, or
-    vLLM. Several are replicas: a lost one costs its requests, which another one answers."""
+    vLLM. Several are replicas: the requests of a lost one go to another one."""
 
     shared_folder: str | None = None
     """Where weights are published for the engines, a folder that they see under the same path; by
@@ -42,7 +42,7 @@ class GenerationConfig:
     """For one request; then it is asked of another engine."""
 
     patience_s: float = 600.0
-    """How long the run waits where no engine answers, or no worker plays; then it stops."""
+    """Seconds that the run waits without a response of an engine or a worker; then it stops."""
 
     def __post_init__(self) -> None:
         for url in self.engine:

@@ -12,9 +12,9 @@ from forethought.errors import ConfigError
 ResponseFormat = Literal["thoughts", "action_only"]
 """With the fields that come before the action, or the action alone."""
 ResponseForm = Literal["strict", "last_field", "text_search"]
-"""Where an answer's action is looked for, and what may follow it."""
+"""Where a response has its action, and what may follow it."""
 History = Literal["none", "window", "summary"]
-"""What a prompt tells of the steps before."""
+"""What a prompt includes of earlier steps."""
 TINY_MODELS = ("tiny", "tiny-small", "tiny-large")
 """Names of the models that are randomly initialized."""
 
@@ -101,13 +101,13 @@ class EnvironmentConfig:
 
 @dataclass(frozen=True)
 class PromptConfig:
-    """What the agent is told, and in which form it answers."""
+    """Content of the prompts, and form of the responses."""
 
     format: ResponseFormat = "thoughts"
     """Thoughts before the action, or the action alone."""
 
     answer_form: ResponseForm = "strict"
-    """Which answers are valid. strict: the answer ends at its first `"action": "…"`, after which
+    """Valid responses. strict: the response ends at its first `"action": "…"`, after which
     only a closing brace, white space and a closing code fence may come; what follows a good
     action is rewarded with it, and would be learned. last_field: the last such field counts,
     whatever follows. text_search (RL4VLM's code): the only known action in the text after the
@@ -117,22 +117,22 @@ class PromptConfig:
     """The published prompt, or one of a quarter of its length."""
 
     history: History = "none"
-    """What the prompt tells of the steps before: nothing (the papers' Markov prompt), the
-    last of them with their actions, or the environment's own summary of all that is known."""
+    """What the prompt includes of earlier steps. none: the papers' Markov prompt; window: the last
+    steps with their actions; summary: the environment's own summary of the episode."""
 
     history_steps: int = 2
-    """How many steps `window` tells."""
+    """Steps that `window` includes."""
 
     invalid_action_feedback: bool = False
-    """After an answer without a possible action, say what was tried and that nothing
-    happened; without it, a greedy policy repeats itself to the limit."""
+    """After an invalid action the prompt includes it, and that it had no effect; without this, a
+    greedy policy repeats itself to the step limit."""
 
     return_bins: int = 0
-    """How many levels of return prompts can ask for (a return-conditioned policy: `train sft
-    --data` learns one); 0: they ask for none."""
+    """Return bins of return-conditioned BC (`train sft --data` trains it); 0: prompts have no
+    return."""
 
     return_bin: int | None = None
-    """Which level is asked for when the policy acts; by default the highest."""
+    """The return bin in the prompts when the policy acts; by default the highest."""
 
     def __post_init__(self) -> None:
         steps = self.history_steps
@@ -238,7 +238,7 @@ class Inline:
 
 @dataclass(frozen=True)
 class SamplingConfig:
-    """How a policy samples completions, whoever asks: training, evaluation, collection."""
+    """How a policy samples completions, in training, evaluation and collection."""
 
     temperature: float = 1.0
     """Sampling temperature; log-probs are recorded at it. 0 takes the most likely token, which
@@ -269,8 +269,8 @@ class RolloutConfig:
     """Environments played at the same time, over all processes."""
 
     steps_per_iteration: int = 512
-    """Environment steps between two updates. RL4VLM: 512 (NumberLine, Blackjack), 1024 else.
-    Without a critic at least so many: whole episodes, one from every slot until it is enough."""
+    """Environment steps between two updates. RL4VLM: 512 (NumberLine, Blackjack), 1024 otherwise.
+    Without a critic the least number: whole episodes are played, one in each of `num_envs`."""
 
     sampling: Annotated[SamplingConfig, Inline()] = field(
         default_factory=lambda: SamplingConfig(temperature=0.2)

@@ -1,4 +1,4 @@
-"""How good is it? A policy on held-out episodes, beside chance, expert and ceiling."""
+"""Evaluation: a policy on held-out episodes, with random policy, expert and ceiling."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -115,7 +115,7 @@ def evaluate(
 
     Args:
         checkpoint: which state of the policy this is, for the record.
-        scripted: chance and expert as they have played before, if they have.
+        scripted: rows of random policy and expert that were played before.
         workers: processes that host the policy's environments; 0: this one.
         on_episode: called after every episode of the policy, for a progress bar.
     """

@@ -80,7 +80,7 @@ class EvaluationRow:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One agent beside what chance, the expert and any policy at all reach on the same seeds."""
+    """One agent, with random policy, expert and ceiling on the same seeds."""
 
     environment_id: str
     seed_range: SeedRange

@@ -64,8 +64,8 @@ def test_the_skill_is_the_environments_or_ones_own(type_: Type) -> None:
     [
         ("--policy data:good", "expected data or data:NUMBER"),
         ("--policy data:", "expected data or data:NUMBER"),
-        ("--policy data:1.5", "skill is 1.5 — expected 0 (chance) to 1"),
-        ("--policy data:nan", "skill is nan — expected 0 (chance) to 1"),
+        ("--policy data:1.5", "skill is 1.5 — expected 0 (random) to 1"),
+        ("--policy data:nan", "skill is nan — expected 0 (random) to 1"),
         ("--policy data --environment.id Bandit", "Bandit has none: expert or random"),
     ],
 )

@@ -285,7 +285,7 @@ class TwentyQuestions:
         Raises:
             ConfigError: a skill beyond 0 to 1.
         """
-        require_option(0 <= skill <= 1, "skill", skill, "0 (chance) to 1 (always informed)")
+        require_option(0 <= skill <= 1, "skill", skill, "0 (random) to 1 (always informed)")
 
         def act() -> ExpertAction:
             pool = self._everything

@@ -294,7 +294,7 @@ class Wordle:
         Raises:
             ConfigError: a skill beyond 0 to 1.
         """
-        require_option(0 <= skill <= 1, "skill", skill, "0 (chance) to 1 (always in agreement)")
+        require_option(0 <= skill <= 1, "skill", skill, "0 (random) to 1 (always in agreement)")
 
         def act() -> ExpertAction:
             pool = self._candidates if randomness.random() < skill else all_candidates(self.words)
