@@ -47,7 +47,7 @@ RENAMED_IN_STUDIES = {
     "cells": "runs",
     "row": "variant",
     "rows": "variants",
-    "environment": "environment",
+    "world": "environment",
 }
 """Fields of version 1 of a study, and of its results."""
 
