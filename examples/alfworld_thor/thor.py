@@ -4,7 +4,7 @@ The package's `AlfredThorEnv` needs a Unity build, which it downloads when it fi
 an X display. Everything here goes through its surface (`ThorSurface`), so that any object
 which has that can stand in for it.
 
-    forethought play examples.alfworld_thor.thor:ThorWorld
+    forethought play examples.alfworld_thor.thor:ThorEnvironment
 """
 
 import random
@@ -59,7 +59,7 @@ class ThorSurface(Protocol):
     def close(self) -> None: ...
 
 
-class ThorWorld:
+class ThorEnvironment:
     """The same tasks and commands as `ALFWorld`, seen through the simulator's camera.
 
     Description: see `ALFWorld`; what differs stands below.

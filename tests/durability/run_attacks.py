@@ -46,7 +46,7 @@ from tests.durability.conftest import (
 )
 from tests.durability.kills import kill_and_resume, moments
 from tests.unit.data.builders import make_trajectory
-from tests.unit.environments.hostile_environment import HOSTILE, HostileWorld
+from tests.unit.environments.hostile_environment import HOSTILE, HostileEnvironment
 from tests.unit.reports.builders import evaluation
 from tests.unit.rollouts.dice import Dice
 
@@ -143,14 +143,14 @@ def _numbers(trajectories: list[Trajectory]) -> list[tuple[object, ...]]:
 
 
 def hostile_values(episodes: int) -> Found:
-    """Every value and deed of `HostileWorld`, in every second episode, in this process."""
+    """Every value and deed of `HostileEnvironment`, in every second episode, in this process."""
     troubles = (*HOSTILE, "exit", "interrupt", "hang")
     failures = 0
-    prompter = PlainPrompter(HostileWorld.actions, "action_only")
+    prompter = PlainPrompter(HostileEnvironment.actions, "action_only")
     for trouble in troubles:
         played = play(
             "Count",
-            partial(HostileWorld, trouble),
+            partial(HostileEnvironment, trouble),
             prompter,
             expert_response("action_only"),
             range(2 * episodes),

@@ -33,7 +33,7 @@ def test_evaluate_plays_through_faults_and_counts(type_: Type, server: ChatServe
     steps = len(server.requests) - 3
     assert outcome.lines[-1] == (
         f"api: {steps} responses, 3 retries, {10 * steps} tokens of prompts, {2 * steps} of "
-        f"answers, ${steps * 3e-3:.4f}"
+        f"completions, ${steps * 3e-3:.4f}"
     )
     assert {request["model"] for request in server.requests} == {"some/model"}
     assert {request["max_tokens"] for request in server.requests} == {128}

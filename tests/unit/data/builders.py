@@ -43,7 +43,7 @@ def make_trajectory(*rewards: float, **changes: Any) -> Trajectory:
         make_step(reward=reward, terminated=index == len(rewards) - 1)
         for index, reward in enumerate(rewards)
     )
-    trajectory = Trajectory("World", 0, "task", 0, steps, None, False, metrics=())
+    trajectory = Trajectory("Environment", 0, "task", 0, steps, None, False, metrics=())
     return replace(trajectory, **changes)
 
 

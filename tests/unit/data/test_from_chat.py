@@ -11,7 +11,7 @@ from forethought.data.from_chat import ChatFormat, read_chat, read_line, require
 from forethought.errors import StorageError
 from forethought.targets.reward_map import RewardMap
 
-HOW = ChatFormat("World")
+HOW = ChatFormat("Environment")
 TALK = [
     {"role": "system", "content": "Play."},
     {"role": "user", "content": "first"},
@@ -44,20 +44,22 @@ def test_every_answer_is_a_step_of_all_that_was_said_before() -> None:
 def test_the_action_is_parsed_or_it_is_all_of_the_text() -> None:
     parsed = read_line(line(), HOW, default_seed=0).steps
     assert [(s.action.action, s.action.is_valid) for s in parsed] == [("left", True), ("", False)]
-    whole = read_line(line(), ChatFormat("World", "text"), default_seed=0).steps
+    whole = read_line(line(), ChatFormat("Environment", "text"), default_seed=0).steps
     assert [(s.action.action, s.action.is_valid) for s in whole] == [
         (TALK[2]["content"], True),
         ("no action here", True),
     ]
     silent = [*TALK[:4], {"role": "assistant", "content": " "}]
-    steps = read_line(line(messages=silent), ChatFormat("World", "text"), default_seed=0).steps
+    steps = read_line(
+        line(messages=silent), ChatFormat("Environment", "text"), default_seed=0
+    ).steps
     assert not steps[1].action.is_valid
 
 
 @pytest.mark.parametrize(("answers", "action"), [("json", ""), ("json_last", "b")])
 def test_what_follows_an_action_makes_it_invalid_or_is_not_read(answers: str, action: str) -> None:
     talk = [TALK[1], {"role": "assistant", "content": '{"action": "a", "action": "b"} so'}]
-    how = ChatFormat("World", answers)  # pyright: ignore[reportArgumentType]
+    how = ChatFormat("Environment", answers)  # pyright: ignore[reportArgumentType]
     (step,) = read_line(line(messages=talk, rewards=[0]), how, default_seed=0).steps
     assert (step.action.action, step.action.is_valid) == (action, bool(action))
 
@@ -130,8 +132,8 @@ def test_an_environment_must_be_named() -> None:
 
 
 def test_returns_outside_the_declared_range_are_refused() -> None:
-    read_line(line(), ChatFormat("World", reward_map=RewardMap(0.0, 1.5)), default_seed=0)
-    narrow = ChatFormat("World", reward_map=RewardMap(0.0, 1.0))
+    read_line(line(), ChatFormat("Environment", reward_map=RewardMap(0.0, 1.5)), default_seed=0)
+    narrow = ChatFormat("Environment", reward_map=RewardMap(0.0, 1.0))
     with pytest.raises(ProtocolError, match="expected 0 to 1"):
         read_line(line(), narrow, default_seed=0)
 

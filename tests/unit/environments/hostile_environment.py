@@ -59,7 +59,7 @@ HOSTILE = (*REWARDS, *IMAGES, "both ends", "half surrogate", "numpy end", "nan m
 """What is told by the value that comes back."""
 
 
-class HostileWorld:
+class HostileEnvironment:
     """ "add" counts, "end" ends; every other action is one way to break the contract."""
 
     actions: tuple[str, ...] = ("add", "end", *DEEDS, *HOSTILE)

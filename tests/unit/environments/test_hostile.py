@@ -25,14 +25,14 @@ from forethought.environments.vector import (
 )
 from forethought.errors import EnvironmentUnusableError
 from forethought.types import EnvironmentFailure
-from tests.unit.environments.hostile_environment import HOSTILE, HostileWorld
+from tests.unit.environments.hostile_environment import HOSTILE, HostileEnvironment
 
 CRASH, TIMEOUT = EnvironmentFailure.CRASH, EnvironmentFailure.TIMEOUT
 
 
 @pytest.fixture
 def runner() -> Runner:
-    return InProcessRunner(HostileWorld, 1, timeout_s=0.2)
+    return InProcessRunner(HostileEnvironment, 1, timeout_s=0.2)
 
 
 def ask(runner: Runner, command: Reset | Act | Replay) -> Result:
@@ -65,8 +65,8 @@ def test_silence_is_an_answer_in_this_process_too(runner: Runner, action: str) -
 )
 @pytest.mark.parametrize("workers", [0, 1])
 def test_an_environment_cannot_end_the_run(action: str, name: str, workers: int) -> None:
-    made = SubprocessRunner(HostileWorld, 1, workers=1) if workers else None
-    with made or InProcessRunner(HostileWorld, 1) as runner:
+    made = SubprocessRunner(HostileEnvironment, 1, workers=1) if workers else None
+    with made or InProcessRunner(HostileEnvironment, 1) as runner:
         assert failed(runner, action) == Failed(0, CRASH, f"seed 5, step 2: {name}")
 
 
@@ -82,7 +82,7 @@ def test_a_reward_of_numpy_becomes_a_number(runner: Runner) -> None:
     """A checkpoint holds the sum of an episode's rewards as JSON."""
     import numpy as np
 
-    class PaysNumpy(HostileWorld):
+    class PaysNumpy(HostileEnvironment):
         def step(self, action: str):  # type: ignore[no-untyped-def]
             return super().step(action)._replace(reward=np.float32(0.5))  # type: ignore[arg-type]
 
@@ -97,7 +97,7 @@ def test_a_reward_of_numpy_becomes_a_number(runner: Runner) -> None:
 # A person's Ctrl-C
 
 
-class Swallows(HostileWorld):
+class Swallows(HostileEnvironment):
     """Sends a signal to its own process in the middle of a step, and hides what comes of it."""
 
     how = "nothing"
@@ -166,9 +166,9 @@ def test_no_timer_runs_between_commands() -> None:
 UNINTERRUPTIBLE = """
 import ctypes, threading
 from forethought.environments.vector import Act, InProcessRunner, Reset
-from tests.unit.environments.hostile_environment import HostileWorld
+from tests.unit.environments.hostile_environment import HostileEnvironment
 
-class Deaf(HostileWorld):
+class Deaf(HostileEnvironment):
     def step(self, action):
         while True:  # the C library waits, and Python's signal handlers with it
             ctypes.CDLL(None).poll(None, 0, -1)
@@ -188,7 +188,7 @@ DEAF = "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])"
 @pytest.mark.parametrize(
     ("environment", "how"),
     [
-        ("HostileWorld", "threading.Thread(target=play).start()"),
+        ("HostileEnvironment", "threading.Thread(target=play).start()"),
         ("Deaf", f"import signal; {DEAF}; play()"),
     ],
     ids=["outside the main thread", "deaf to signals"],
@@ -230,7 +230,7 @@ def test_one_look_is_refused_in_one_line(trouble: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(guard, "START_TIMEOUT_S", 0.1)
     monkeypatch.setattr(Guard.__init__, "__defaults__", (0.1,))
     with pytest.raises(EnvironmentUnusableError, match=r"^Count: \w+(: .+)?$"), one_look("Count"):
-        HostileWorld().step(trouble)
+        HostileEnvironment().step(trouble)
 
 
 def test_a_bug_seen_in_one_look_keeps_its_traceback() -> None:
@@ -240,4 +240,4 @@ def test_a_bug_seen_in_one_look_keeps_its_traceback() -> None:
 
 def test_silence_is_no_exception_that_environments_catch() -> None:
     assert not issubclass(SilenceError, Exception)
-    assert partial(HostileWorld)().step("add").reward == 1.0
+    assert partial(HostileEnvironment)().step("add").reward == 1.0

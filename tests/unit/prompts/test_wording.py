@@ -32,7 +32,7 @@ def told(
 ) -> str:
     settings = {"response_format": "thoughts", "wording": "short", **choices}
     prompter: Prompter = PlainPrompter(actions, "thoughts")
-    if environment != "SomeWorld":
+    if environment != "SomeEnvironment":
         prompter = CardsPrompter(environment, actions, **settings)  # pyright: ignore[reportArgumentType]
     (message,) = prompter.messages(observation)
     assert message.role == "user"
@@ -90,14 +90,14 @@ def test_short_means_short() -> None:
 
 
 def test_plain_wording() -> None:
-    text = told("SomeWorld", ("left", "right"), seen("A fork."))
+    text = told("SomeEnvironment", ("left", "right"), seen("A fork."))
     assert text == (
         'Reach the target.\nA fork.\nActions: left, right\nAnswer as JSON: {"thoughts", "action"}'
     )
 
 
 def test_plain_wording_lists_what_is_open_now() -> None:
-    assert "Actions: left\n" in told("SomeWorld", ("left", "right"), seen(None, ("left",)))
+    assert "Actions: left\n" in told("SomeEnvironment", ("left", "right"), seen(None, ("left",)))
 
 
 def test_open_text_gets_the_plain_wording_without_a_list() -> None:

@@ -8,18 +8,18 @@ from forethought.generation.contract import GenerationRequest
 from forethought.prompts.prompters import PlainPrompter
 from forethought.rollouts.collector import Collector
 from forethought.rollouts.seeding import Split
-from tests.unit.environments.troublesome_environment import TroublesomeWorld
+from tests.unit.environments.troublesome_environment import TroublesomeEnvironment
 from tests.unit.rollouts.dice import Dice
 
 
-class ListedWorld(TroublesomeWorld):
+class ListedEnvironment(TroublesomeEnvironment):
     """Where the count is odd, nothing but "add" is legal."""
 
     def legal_actions(self) -> tuple[str, ...]:
         return ("add",) if self._count % 2 else ("add", "end")
 
 
-class UnlistedWorld(ListedWorld):
+class UnlistedEnvironment(ListedEnvironment):
     """The same, for a reader of open text."""
 
     actions = None  # pyright: ignore[reportAssignmentType]
@@ -38,7 +38,9 @@ class Listening(Dice):
         super().submit(request)
 
 
-def held_in(environment: type[TroublesomeWorld], *, holds: bool = True) -> dict[int, set[object]]:
+def held_in(
+    environment: type[TroublesomeEnvironment], *, holds: bool = True
+) -> dict[int, set[object]]:
     """For an even count and for an odd one, in two collections and in a restored slot."""
     policy = Listening()
     one, other = (
@@ -64,15 +66,15 @@ def held_in(environment: type[TroublesomeWorld], *, holds: bool = True) -> dict[
 @pytest.mark.parametrize(
     ("environment", "even", "odd"),
     [
-        (UnlistedWorld, ("add", "end"), ("add",)),
-        (ListedWorld, ListedWorld.actions, ListedWorld.actions),
+        (UnlistedEnvironment, ("add", "end"), ("add",)),
+        (ListedEnvironment, ListedEnvironment.actions, ListedEnvironment.actions),
     ],
 )
 def test_what_an_answer_can_name(
-    environment: type[TroublesomeWorld], even: tuple[str, ...], odd: tuple[str, ...]
+    environment: type[TroublesomeEnvironment], even: tuple[str, ...], odd: tuple[str, ...]
 ) -> None:
     assert held_in(environment) == {0: {even}, 1: {odd}}
 
 
 def test_an_answer_may_be_free() -> None:
-    assert held_in(UnlistedWorld, holds=False) == {0: {None}, 1: {None}}
+    assert held_in(UnlistedEnvironment, holds=False) == {0: {None}, 1: {None}}

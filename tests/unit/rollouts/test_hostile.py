@@ -13,10 +13,10 @@ from forethought.rollouts.scripted import expert_response, play
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import open_task
 from forethought.types import EnvironmentFailure, Trajectory
-from tests.unit.environments.hostile_environment import HOSTILE, HostileWorld
+from tests.unit.environments.hostile_environment import HOSTILE, HostileEnvironment
 from tests.unit.rollouts.dice import Dice
 
-PROMPTER = PlainPrompter(HostileWorld.actions, "action_only")
+PROMPTER = PlainPrompter(HostileEnvironment.actions, "action_only")
 CRASH, TIMEOUT = EnvironmentFailure.CRASH, EnvironmentFailure.TIMEOUT
 
 each_trouble = pytest.mark.parametrize(
@@ -36,8 +36,8 @@ def test_an_expert_or_random_policy_loses_the_episode_alone(
 ) -> None:
     """As `collect` and the rows of `evaluate` beside the policy play."""
 
-    def hostile() -> HostileWorld:
-        return HostileWorld(trouble)
+    def hostile() -> HostileEnvironment:
+        return HostileEnvironment(trouble)
 
     played = list(
         play("Count", hostile, PROMPTER, expert_response("action_only"), range(4), timeout_s=0.2)
@@ -51,7 +51,7 @@ def test_an_expert_or_random_policy_loses_the_episode_alone(
 @each_trouble
 def test_a_policy_loses_the_episode_alone(trouble: str, failure: EnvironmentFailure) -> None:
     """As `evaluate` and training play."""
-    with InProcessRunner(HostileWorld, 2, timeout_s=0.2) as runner:
+    with InProcessRunner(HostileEnvironment, 2, timeout_s=0.2) as runner:
         collector = Collector(
             environment_id="Count",
             runner=runner,
@@ -72,7 +72,7 @@ def test_a_policy_loses_the_episode_alone(trouble: str, failure: EnvironmentFail
 
 def test_where_every_episode_is_lost_the_last_one_is_named() -> None:
     """With its seed and step."""
-    with InProcessRunner(HostileWorld, 1) as runner:
+    with InProcessRunner(HostileEnvironment, 1) as runner:
         collector = Collector(
             environment_id="Count",
             runner=runner,
@@ -88,7 +88,7 @@ def test_where_every_episode_is_lost_the_last_one_is_named() -> None:
             collector.collect_episodes(range(12))
 
 
-class ShowsHalf(HostileWorld):
+class ShowsHalf(HostileEnvironment):
     """At once."""
 
     def reset(self, seed: int):  # type: ignore[no-untyped-def]
@@ -97,7 +97,7 @@ class ShowsHalf(HostileWorld):
         return self.observation()
 
 
-class LeavesAtOnce(HostileWorld):
+class LeavesAtOnce(HostileEnvironment):
     def __init__(self) -> None:
         raise SystemExit(0)
 

@@ -13,13 +13,15 @@ from forethought.rollouts.seeding import Split
 from forethought.rollouts.slot import Start
 from forethought.rollouts.task import open_task
 from forethought.types import Observation, Trajectory
-from tests.unit.environments.troublesome_environment import TroublesomeWorld
+from tests.unit.environments.troublesome_environment import TroublesomeEnvironment
 from tests.unit.rollouts.dice import Dice
 
-TOLD = HistoryPrompter(PlainPrompter(TroublesomeWorld.actions, "action_only"), "window", steps=2)
+TOLD = HistoryPrompter(
+    PlainPrompter(TroublesomeEnvironment.actions, "action_only"), "window", steps=2
+)
 
 
-class SlowToStart(TroublesomeWorld):
+class SlowToStart(TroublesomeEnvironment):
     """The first restart of all fails."""
 
     starts: ClassVar[int] = 0
@@ -32,7 +34,9 @@ class SlowToStart(TroublesomeWorld):
 
 
 def collector(
-    slots: int = 4, other: str = "add", environment: type[TroublesomeWorld] = TroublesomeWorld
+    slots: int = 4,
+    other: str = "add",
+    environment: type[TroublesomeEnvironment] = TroublesomeEnvironment,
 ) -> Collector:
     return Collector(
         environment_id="Count",

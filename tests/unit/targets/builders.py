@@ -41,7 +41,7 @@ def trajectory(
     """An episode that ended, or (`ends=""`) one that did not."""
     steps = [_step(one) for one in did]
     steps[-1] = replace(steps[-1], terminated=ends == "terminated", truncated=ends == "truncated")
-    return Trajectory("World", seed, task_type, first_step, tuple(steps), None, success, ())
+    return Trajectory("Environment", seed, task_type, first_step, tuple(steps), None, success, ())
 
 
 def _step(did: Did) -> Step:

@@ -17,7 +17,7 @@ def asked(
     *scored: tuple[Did, float], index: int = 0, task_type: str = "Pick", seed: int = 0
 ) -> list[Candidate]:
     return [
-        Candidate("World", seed, task_type, index, trajectory(did).steps[0], score)
+        Candidate("Environment", seed, task_type, index, trajectory(did).steps[0], score)
         for did, score in scored
     ]
 

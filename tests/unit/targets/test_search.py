@@ -103,7 +103,7 @@ def test_all_ways_known_to_their_end() -> None:
 def test_a_failed_episode_counts_as_played_and_tells_nothing() -> None:
     ours = tree(width=2)
     ours.select()
-    ours.add(Trajectory("World", 0, "Pick", 0, (), None, False, ()), np.zeros(0))
+    ours.add(Trajectory("Environment", 0, "Pick", 0, (), None, False, ()), np.zeros(0))
     assert values(ours) == {(1, "a"): 4.0}
     assert selected(ours) == ("x", "a")
 

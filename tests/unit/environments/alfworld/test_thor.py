@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples.alfworld_thor.thor import ThorWorld, thor_settings, to_image
+from examples.alfworld_thor.thor import ThorEnvironment, thor_settings, to_image
 
 from forethought.environments.alfworld.engine import Engine
 from forethought.environments.alfworld.games import read_game
@@ -54,15 +54,15 @@ class StandIn:
 
 
 @pytest.fixture
-def environment(games: Path) -> ThorWorld:
-    return ThorWorld(games=str(games), surface=StandIn(), image_size=64)
+def environment(games: Path) -> ThorEnvironment:
+    return ThorEnvironment(games=str(games), surface=StandIn(), image_size=64)
 
 
 def test_the_contract(games: Path) -> None:
-    check_environment(lambda: ThorWorld(games=str(games), surface=StandIn()), episodes=3)
+    check_environment(lambda: ThorEnvironment(games=str(games), surface=StandIn()), episodes=3)
 
 
-def test_frames_are_turned_round(environment: ThorWorld) -> None:
+def test_frames_are_turned_round(environment: ThorEnvironment) -> None:
     image = environment.reset(0).image
     assert image is not None
     assert image.shape == (64, 64, 3)
@@ -78,7 +78,7 @@ def test_other_frames_are_refused() -> None:
         to_image(np.zeros((300, 300), dtype=np.uint8), 64)
 
 
-def test_rewards_come_from_the_simulators_progress(environment: ThorWorld) -> None:
+def test_rewards_come_from_the_simulators_progress(environment: ThorEnvironment) -> None:
     environment.reset(4)
     total = 0.0
     while not environment.success():
@@ -87,7 +87,7 @@ def test_rewards_come_from_the_simulators_progress(environment: ThorWorld) -> No
     assert dict(environment.metrics())["progress"] == 1
 
 
-def test_an_inadmissible_command_does_not_reach_the_simulator(environment: ThorWorld) -> None:
+def test_an_inadmissible_command_does_not_reach_the_simulator(environment: ThorEnvironment) -> None:
     environment.reset(0)
     assert environment.step("fly").reward == -1
     observation = environment.observation()
@@ -96,7 +96,7 @@ def test_an_inadmissible_command_does_not_reach_the_simulator(environment: ThorW
     assert observation.image[0, 0, 0] == 0, "no step was taken"
 
 
-def test_the_seed_alone_decides_on_the_game(environment: ThorWorld) -> None:
+def test_the_seed_alone_decides_on_the_game(environment: ThorEnvironment) -> None:
     state = random.getstate()
     keys = [environment.reset(seed).state_key for seed in (0, 3, 0)]
     assert keys[0] == keys[2] != keys[1]
@@ -105,7 +105,7 @@ def test_the_seed_alone_decides_on_the_game(environment: ThorWorld) -> None:
 
 def test_closing_ends_the_simulator(games: Path) -> None:
     surface = StandIn()
-    ThorWorld(games=str(games), surface=surface).close()
+    ThorEnvironment(games=str(games), surface=surface).close()
     assert surface.closed
 
 
