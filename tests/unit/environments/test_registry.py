@@ -51,12 +51,10 @@ def test_an_unknown_name_gets_the_nearest_and_the_list() -> None:
 
 def test_your_own_environment_needs_no_registration(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parent)
-    environment = make_environment(
-        "troublesome_environment:TroublesomeEnvironment", mood="cheerful"
-    )
+    environment = make_environment("troublesome_environment:FaultyEnvironment", mood="cheerful")
     assert environment.reset(7).state_key == "7"
     with pytest.raises(ConfigError, match=r"has no option moon='full' — it has: mood"):
-        make_environment("troublesome_environment:TroublesomeEnvironment", moon="full")
+        make_environment("troublesome_environment:FaultyEnvironment", moon="full")
     with pytest.raises(
         UnknownNameError, match="module troublesome_environment has no 'Environment'"
     ):

@@ -27,7 +27,7 @@ from forethought.environments.vector import (
 from forethought.errors import ConfigError
 from forethought.types import EnvironmentFailure
 
-TROUBLE = partial(make_environment, "troublesome_environment:TroublesomeEnvironment")
+TROUBLE = partial(make_environment, "troublesome_environment:FaultyEnvironment")
 HERE = Path(__file__).parent
 
 
@@ -217,7 +217,7 @@ from forethought.environments.vector import Act, Reset, SubprocessRunner
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
-    factory = partial(make_environment, "troublesome_environment:TroublesomeEnvironment")
+    factory = partial(make_environment, "troublesome_environment:FaultyEnvironment")
     runner = SubprocessRunner(factory, 2, workers=2)
     for slot in range(2):
         runner.send(slot, Reset(0))

@@ -8,7 +8,7 @@ from forethought.errors import ConfigError
 from forethought.types import Metric, Observation
 
 
-class TroublesomeEnvironment:
+class FaultyEnvironment:
     """ "add" counts; the other actions make trouble. The count starts at the seed."""
 
     actions = ("add", "raise", "exit", "hang", "end")

@@ -8,11 +8,11 @@ from forethought.generation.contract import GenerationRequest
 from forethought.prompts.prompters import PlainPrompter
 from forethought.rollouts.collector import Collector
 from forethought.rollouts.seeding import Split
-from tests.unit.environments.troublesome_environment import TroublesomeEnvironment
+from tests.unit.environments.troublesome_environment import FaultyEnvironment
 from tests.unit.rollouts.dice import Dice
 
 
-class ListedEnvironment(TroublesomeEnvironment):
+class ListedEnvironment(FaultyEnvironment):
     """Where the count is odd, nothing but "add" is legal."""
 
     def legal_actions(self) -> tuple[str, ...]:
@@ -38,9 +38,7 @@ class Listening(Dice):
         super().submit(request)
 
 
-def held_in(
-    environment: type[TroublesomeEnvironment], *, holds: bool = True
-) -> dict[int, set[object]]:
+def held_in(environment: type[FaultyEnvironment], *, holds: bool = True) -> dict[int, set[object]]:
     """For an even count and for an odd one, in two collections and in a restored slot."""
     policy = Listening()
     one, other = (
@@ -71,7 +69,7 @@ def held_in(
     ],
 )
 def test_what_an_answer_can_name(
-    environment: type[TroublesomeEnvironment], even: tuple[str, ...], odd: tuple[str, ...]
+    environment: type[FaultyEnvironment], even: tuple[str, ...], odd: tuple[str, ...]
 ) -> None:
     assert held_in(environment) == {0: {even}, 1: {odd}}
 

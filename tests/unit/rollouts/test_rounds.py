@@ -7,7 +7,7 @@ from forethought.environments.vector import InProcessRunner
 from forethought.prompts.prompters import PlainPrompter
 from forethought.rollouts.collector import Collected, Collector
 from forethought.rollouts.seeding import Split, episode_seed
-from tests.unit.environments.troublesome_environment import TroublesomeEnvironment
+from tests.unit.environments.troublesome_environment import FaultyEnvironment
 from tests.unit.rollouts.dice import Dice
 
 RUN_SEED = 3
@@ -17,10 +17,10 @@ def collector(
     *, slots: int = 6, first_slot: int = 0, group_size: int = 3, other: str = "add"
 ) -> Collector:
     """Some of six slots."""
-    prompter = PlainPrompter(TroublesomeEnvironment.actions, "action_only")
+    prompter = PlainPrompter(FaultyEnvironment.actions, "action_only")
     return Collector(
         environment_id="Count",
-        runner=InProcessRunner(TroublesomeEnvironment, slots),
+        runner=InProcessRunner(FaultyEnvironment, slots),
         policy=Dice({"end": 1 / 3, other: 2 / 3}),
         prompter=prompter,
         sampling=SamplingConfig(max_new_tokens=8, temperature=1.0),

@@ -13,15 +13,13 @@ from forethought.rollouts.seeding import Split
 from forethought.rollouts.slot import Start
 from forethought.rollouts.task import open_task
 from forethought.types import Observation, Trajectory
-from tests.unit.environments.troublesome_environment import TroublesomeEnvironment
+from tests.unit.environments.troublesome_environment import FaultyEnvironment
 from tests.unit.rollouts.dice import Dice
 
-TOLD = HistoryPrompter(
-    PlainPrompter(TroublesomeEnvironment.actions, "action_only"), "window", steps=2
-)
+TOLD = HistoryPrompter(PlainPrompter(FaultyEnvironment.actions, "action_only"), "window", steps=2)
 
 
-class SlowToStart(TroublesomeEnvironment):
+class SlowToStart(FaultyEnvironment):
     """The first restart of all fails."""
 
     starts: ClassVar[int] = 0
@@ -36,7 +34,7 @@ class SlowToStart(TroublesomeEnvironment):
 def collector(
     slots: int = 4,
     other: str = "add",
-    environment: type[TroublesomeEnvironment] = TroublesomeEnvironment,
+    environment: type[FaultyEnvironment] = FaultyEnvironment,
 ) -> Collector:
     return Collector(
         environment_id="Count",
