@@ -138,6 +138,9 @@ class Allocations(TorchDispatchMode):
         if func is torch.ops.aten.index.Tensor:
             args = [args[0], _without_masks(args[1])]
         settings: dict[str, Any] = kwargs or {}
+        for tensor in tree_leaves((args, settings)):
+            if isinstance(tensor, Tensor):  # What was there before is not allocated by its views.
+                self._count(tensor, is_new=False)
         result = func(*args, **settings)
         if (count := flop_registry.get(func.overloadpacket)) is not None:
             self.flops += count(*args, **settings, out_val=result)
@@ -146,9 +149,9 @@ class Allocations(TorchDispatchMode):
                 self._count(tensor)
         return result
 
-    def _count(self, tensor: Tensor) -> None:
+    def _count(self, tensor: Tensor, *, is_new: bool = True) -> None:
         storage = tensor.untyped_storage()
-        key, size = id(storage), storage.nbytes()
+        key, size = id(storage), storage.nbytes() if is_new else 0
         if key not in self._known:
             self._known[key] = weakref.ref(storage, self._freeing(key, size))
             self._now += size

@@ -10,7 +10,6 @@ from time import perf_counter
 from typing import Generic, NamedTuple, TypeVar
 
 from forethought.configs.contract import OfflineConfig
-from forethought.errors import ConfigError
 from forethought.offline.dataset import shuffled_batch
 from forethought.offline.episodes import Episode
 from forethought.training.optim import Updater
@@ -73,11 +72,6 @@ def run_phases(
     models, total = phases.models, sum(stage.updates for stage in stages)
     # Asked once: the checkpoint that tells it is deleted when there are newer ones.
     done = run.steps_done
-    if run.is_sharded:
-        raise ConfigError(
-            "accelerate launched FSDP, but this algorithm copies its model between phases "
-            "— expected one process, or data parallelism (MULTI_GPU, MULTI_CPU)"
-        )
     bar = run.bar(phases.name, total)
     bar.update(done)
     for stage in stages:

@@ -95,11 +95,6 @@ class Run:
             return None
         return load_progress(self.checkpoint).among(self.processes)
 
-    @property
-    def is_sharded(self) -> bool:
-        """Whether every process keeps a part of each weight."""
-        return is_sharded(self.accelerator)
-
     def autocast(self) -> AbstractContextManager[None]:
         """The precision of forward passes."""
         return autocast(self.accelerator, recomputes=self.recomputes)
@@ -238,13 +233,17 @@ def advance(bar: "tqdm[NoReturn]", steps: int) -> None:
 
 
 @contextmanager
-def open_run(config: AnyConfig, existing: Existing) -> Generator[Run]:
+def open_run(config: AnyConfig, existing: Existing, *, can_shard: bool = True) -> Generator[Run]:
     """Makes or takes up the run folder and holds its lock until the end.
 
     A run that was stopped before its first checkpoint is resumed at its beginning.
 
+    Args:
+        can_shard: whether the algorithm can divide its weights among processes.
+
     Raises:
-        ConfigError: to be replaced, and the folder holds what the run is to learn from.
+        ConfigError: to be replaced, and the folder holds what the run is to learn from; or
+            launched with FSDP, and the weights cannot be divided.
         RunFolderError: a run is there already, or is being written; or none is there
             to be resumed.
         CheckpointError: to be resumed, but its newest checkpoint is damaged.
@@ -252,6 +251,11 @@ def open_run(config: AnyConfig, existing: Existing) -> Generator[Run]:
     if existing == "overwrite":
         _refuse_to_delete_inputs(config)
     accelerator = start_processes(config.compute)
+    if is_sharded(accelerator) and not can_shard:
+        raise ConfigError(
+            "accelerate launched FSDP, but this algorithm copies its model between phases "
+            "— expected one process, or data parallelism (MULTI_GPU, MULTI_CPU)"
+        )
     with ExitStack() as stack:
         path = Path(config.output)
         if existing == "resume":

@@ -80,3 +80,12 @@ def test_every_allocation_is_predicted(
     # recomputed takes a fourth.
     inside = sum(p.numel() for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n)
     assert cost.flops > (7 if recomputes else 5) * ROWS * PROMPT * inside
+
+
+def test_a_view_of_what_was_there_is_no_allocation() -> None:
+    """64 rows of 8 numbers, not the matrix of 512 × 8 that a linear layer turns on its side."""
+    weights, inputs = torch.zeros(8, 512), torch.zeros(64, 512)
+    tracked = Allocations()
+    with tracked:
+        outputs = inputs @ weights.t()
+    assert tracked.peak == outputs.nbytes == 64 * 8 * 4

@@ -1,8 +1,13 @@
 """Which updates belong to which phase; that a run goes on inside each, the algorithms' own tests
 show."""
 
+from pathlib import Path
+
 import pytest
 
+from forethought.algorithms.q_sft.config import QSFTConfig
+from forethought.algorithms.q_sft.train import train_q_sft
+from forethought.errors import ConfigError
 from forethought.training.phases import Stage, stages_of
 
 
@@ -26,3 +31,13 @@ from forethought.training.phases import Stage, stages_of
 def test_stages(passes: list[tuple[str, float]], expected: list[tuple[str, int, int]]) -> None:
     found = stages_of(passes, episodes=80, batch_size=8)
     assert found == [Stage(*one) for one in expected]
+
+
+def test_an_algorithm_that_cannot_be_sharded_is_refused_before_its_folder_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("forethought.training.run.is_sharded", lambda accelerator: True)
+    config = QSFTConfig(output=str(tmp_path / "run"), data=str(tmp_path), model="tiny")
+    with pytest.raises(ConfigError, match="accelerate launched FSDP"):
+        train_q_sft(config)
+    assert not (tmp_path / "run").exists()

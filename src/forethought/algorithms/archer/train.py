@@ -55,7 +55,7 @@ def train_archer(config: ArcherConfig, *, existing: Existing = "refuse") -> Path
     Raises:
         ForethoughtError: whatever a person can fix: settings, model, data, disk.
     """
-    with open_run(config, existing) as run:
+    with open_run(config, existing, can_shard=False) as run:
         policy = start(config, run, slots=1, critic=False).policy
         models = PolicyWithValues(policy, policy_folder="", values_folder=CRITIC, acting=None)
         if run.checkpoint is not None:

@@ -85,7 +85,7 @@ def train_q_transformer(config: QTransformerConfig, *, existing: Existing = "ref
     Raises:
         ForethoughtError: whatever a person can fix: settings, model, data, disk.
     """
-    with open_run(config, existing) as run:
+    with open_run(config, existing, can_shard=False) as run:
         policy = start(config, run, slots=1, critic=False).policy
         target = twin_of(policy)
         if run.checkpoint is not None:
