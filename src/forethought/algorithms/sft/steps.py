@@ -110,7 +110,7 @@ def plan_sft(config: SFTConfig) -> list[str]:
         f"updates     {config.updates(count):,} of {config.batch_size} answers each, from "
         f"{count:,} steps",
         f"tokens      at most {tokens:,.0f} trained on (per step {lengths.prompt:.0f} of prompt "
-        f"and {lengths.respond:.0f} of answer)",
+        f"and {lengths.completion:.0f} of answer)",
     ]
     return plan_lines(config, model, lengths, work, image_memory(lengths.packed, count))
 
