@@ -76,7 +76,7 @@ def test_an_environment_that_says_too_much(
     assert place in {f"{ENVIRONMENT_ID}, first observation", f"{ENVIRONMENT_ID}, episode 0, step 0"}
     assert re.match(r"\d\d characters, has at least [\d,]+ tokens", reason)
     assert said.endswith(
-        " tokens, but the model takes 2,048 positions, an answer included — shorten it, or choose "
+        " tokens, but the model takes 2,048 positions, completion included — shorten it, or choose "
         "another model"
     )
 

@@ -42,7 +42,7 @@ class Limits(NamedTuple):
         if self.longest is not None and tokens >= self.longest:
             raise PromptTooLongError(
                 f"{what} has {least}{tokens:,} tokens, but the model takes {self.longest:,} "
-                "positions, an answer included — shorten it, or choose another model"
+                "positions, completion included — shorten it, or choose another model"
             )
 
     def require_positions(self, longest: int) -> None:

@@ -107,10 +107,10 @@ def plan_sft(config: SFTConfig) -> list[str]:
     lengths = lengths_of(sample[:SAMPLE_STEPS], encoder)
     tokens = config.epochs * count * lengths.tokens
     work = [
-        f"updates     {config.updates(count):,} of {config.batch_size} answers each, from "
+        f"updates     {config.updates(count):,} of {config.batch_size} responses each, from "
         f"{count:,} steps",
         f"tokens      at most {tokens:,.0f} trained on (per step {lengths.prompt:.0f} of prompt "
-        f"and {lengths.completion:.0f} of answer)",
+        f"and {lengths.completion:.0f} of completion)",
     ]
     return plan_lines(config, model, lengths, work, image_memory(lengths.packed, count))
 
