@@ -257,7 +257,7 @@ def plan_ppo(config: PPOConfig) -> list[str]:
         f"updates     {iterations * config.updates_per_iteration:,}: "
         f"{config.updates_per_iteration} per iteration, of {config.batch_size} steps each",
         f"tokens      at most {generated:,.0f} generated and {trained:,.0f} trained on (per step "
-        f"{lengths.prompt:.0f} of prompt and up to {rollout.sampling.max_new_tokens} of completion)",
+        f"{lengths.prompt:.0f} of prompt, up to {rollout.sampling.max_new_tokens} of completion)",
     ]
     memory = rollout_memory(config, model, lengths)
     memory |= image_memory(lengths.images, rollout.steps_per_iteration)
