@@ -141,7 +141,8 @@ class Completion:
     """The ids decoded, special tokens left out."""
     finish_reason: FinishReason
     temperature: float
-    """Of the sampling distribution; 0 means greedy (log-probs then at temperature 1)."""
+    """Temperature of the sampling distribution; 0 means greedy (log-probs then at temperature
+    1)."""
     allowed_ids: tuple[tuple[int, ...] | None, ...] = ()
     """Per token, the ids that it was drawn from, None: any; empty where all were free. Log-probs
     are those of the distribution over these ids alone."""
@@ -239,7 +240,7 @@ class Origin(NamedTuple):
     environment_id: str
     seed: int
     steps: int
-    """Of the trajectory."""
+    """Length of the trajectory."""
 
 
 class Earned(NamedTuple):
@@ -248,7 +249,7 @@ class Earned(NamedTuple):
     first_step: int
     """Index in the episode of the first reward."""
     rewards: tuple[float, ...]
-    """Of each step, in order."""
+    """Reward of each step, in order."""
     terminated: bool
     """Whether the environment ended with the last step."""
     bootstrap_value: float | None

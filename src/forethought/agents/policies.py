@@ -122,7 +122,7 @@ def _nothing_to_close() -> None:
 
 
 def _checked_skill(policy: str, task: Task) -> float:
-    """Of the environment's data policy, which has it.
+    """Skill of the environment's data policy, which has it.
 
     Raises:
         ConfigError: the environment has none, or none with this skill.
@@ -139,7 +139,7 @@ def _checked_skill(policy: str, task: Task) -> float:
 
 
 def _skill(policy: str, *, default: float) -> float:
-    """Of "data" or "data:SKILL"."""
+    """Skill of "data" or "data:SKILL"."""
     _, colon, text = policy.partition(":")
     try:
         return float(text) if colon else default

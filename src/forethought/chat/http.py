@@ -116,7 +116,7 @@ def post(endpoint: Endpoint, body: bytes | None, path: str, *, timeout_s: float)
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    """Of the usual one, less all that reacts to a status: no redirection, no exception."""
+    """Handlers of the usual one, less all that reacts to a status: no redirection, no exception."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),

@@ -12,7 +12,7 @@ import PIL.Image
 from forethought.types import Image, Message, Role
 
 _MOST_PIXELS = 4096 * 4096
-"""Of all images of a request: small files can unfold to images that fill the memory."""
+"""Limit of all images of a request: small files can unfold to images that fill the memory."""
 
 _ROLES: dict[str, Role] = {
     "system": "system",

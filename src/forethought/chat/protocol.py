@@ -78,21 +78,21 @@ class ChatAnswer:
     prompt_tokens: int | None = None
     """None where the server does not count."""
     completion_tokens: int | None = None
-    """Of all choices."""
+    """Tokens of all choices."""
     prompt_ids: tuple[int, ...] | None = None
     """The ids that the model read."""
     model: str | None = None
     weight_version: str | None = None
-    """Of the weights that wrote it, where the server says."""
+    """Version of the weights that wrote it, where the server says."""
 
     @property
     def text(self) -> str:
-        """Of the first choice."""
+        """Text of the first choice."""
         return self.choices[0].text
 
     @property
     def finish_reason(self) -> FinishReason:
-        """Of the first choice."""
+        """Finish reason of the first choice."""
         return self.choices[0].finish_reason
 
 
@@ -228,7 +228,7 @@ def _read_choice(value: object) -> Choice:
 
 
 def _logprobs(value: object) -> tuple[float, ...] | None:
-    """Of `{"token_logprobs": […]}`, or of chats' `{"content": [{"logprob": …}, …]}`."""
+    """Log-probs of `{"token_logprobs": […]}`, or of chats' `{"content": [{"logprob": …}, …]}`."""
     fields = cast(dict[str, Any], value) if isinstance(value, dict) else {}
     content = fields.get("content")
     found: object = fields.get("token_logprobs")

@@ -51,7 +51,7 @@ class RemotePolicy:
         self._asked: SimpleQueue[GenerationRequest | None] = SimpleQueue()
         self._written: SimpleQueue[tuple[GenerationRequest, Written | Exception]] = SimpleQueue()
         self._judged: list[GenerationRequest] = []
-        """Of which the value alone is wanted."""
+        """Requests of which the value alone is wanted."""
 
     @property
     def version(self) -> int:

@@ -20,10 +20,10 @@ class GenerateALFWorld:
     """Folder of the games; a part that is there already is kept."""
 
     games: int = 3000
-    """Of the training split. The official data have 3,553."""
+    """Games of the training split. The official data have 3,553."""
 
     validation_games: int = 200
-    """Of each of valid_seen and valid_unseen. The official data have 140 and 134."""
+    """Games of each of valid_seen and valid_unseen. The official data have 140 and 134."""
 
     seed: int = 0
     """Other seeds give other games in the same rooms."""

@@ -54,7 +54,7 @@ class Evaluate:
     this process (`forethought serve RUN`, or vLLM)."""
 
     beta: tuple[float, ...] | None = None
-    """Of a run of `train q-sft` or `ilql`: act with each of these β, one row each, and leave the
+    """For a run of `train q-sft` or `ilql`: act with each of these β, one row each, and leave the
     run's own results as they are."""
 
     policy_extraction: PolicyExtraction | None = None

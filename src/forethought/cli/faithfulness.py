@@ -42,7 +42,7 @@ class MeasureFaithfulness:
     steps: Annotated[FaithfulnessSettings, Inline()] = field(default_factory=FaithfulnessSettings)
 
     max_tokens: int = 4096
-    """Of one forward pass, padding included."""
+    """Tokens of one forward pass, padding included."""
 
     json: Switch = False
     """Print the text of faithfulness.json instead of a table."""

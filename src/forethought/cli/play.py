@@ -33,7 +33,7 @@ class Play:
     """Name of an environment (`forethought envs` lists them), or `package.module:Class`."""
 
     seed: int = 0
-    """Of the first episode; the next ones count on from it."""
+    """Seed of the first episode; the next ones count on from it."""
 
     image: Literal["half-blocks", "png", "none"] | None = None
     """Images as colored characters, as a file whose path is printed, or not at all. By
@@ -178,7 +178,7 @@ def _tell_advice(environment: Environment) -> None:
 
 
 def _say(text: str) -> None:
-    """Of the environment, which may be a stranger's."""
+    """Prints text of the environment, which may be hostile."""
     print(visible(text))
 
 

@@ -42,7 +42,7 @@ class Quickstart:
     """The run folder; its start, supervised fine-tuning, gets a folder beside it."""
 
     seed: int = 0
-    """Of everything random."""
+    """Seed of all random choices."""
 
     episodes: int = 500
     """Held-out episodes on which each of the two policies is evaluated."""
@@ -175,7 +175,7 @@ def _existing(config: AnyConfig) -> Literal["refuse", "resume"]:
 
 
 def _judged(config: AnyConfig, settings: Quickstart) -> Evaluation:
-    """Of the run's last checkpoint; it is played once only."""
+    """Evaluation of the run's last checkpoint; it is played once only."""
     folder = RunFolder(Path(config.output))
     checkpoint = newest_checkpoint(folder.checkpoints_dir).name
     if folder.evaluation_path.exists():

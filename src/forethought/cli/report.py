@@ -10,7 +10,7 @@ from forethought.runs.run_folder import RunFolder
 
 @dataclass(frozen=True)
 class Report:
-    """Of which run."""
+    """Settings of `forethought report`."""
 
     run: Annotated[str, Operand("RUN")]
     """A run folder."""

@@ -11,7 +11,7 @@ from typing import Literal
 from forethought.configs.parts import require
 
 PolicyExtraction = Literal["ratio", "probability"]
-"""Of what the acting policy takes exp(β …): p/π, which is a value, or p itself (the paper)."""
+"""Argument of exp(β …) in the acting policy: p/π, which is a value, or p itself (the paper)."""
 
 
 @dataclass(frozen=True)

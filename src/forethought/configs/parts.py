@@ -152,7 +152,7 @@ class LoraConfig:
     """Parts of the model that get adapters; none means that all weights are trained."""
 
     rank: int = 128
-    """Of the adapter matrices. RL4VLM: 128."""
+    """Rank of the adapter matrices. RL4VLM: 128."""
 
     alpha: int = 256
     """The adapters' output is scaled by alpha / rank. RL4VLM: 256."""
@@ -177,10 +177,10 @@ class OptimizerConfig:
     Adam's steps to train a small model from scratch; of little use in fine-tuning."""
 
     learning_rate: float = 1e-5
-    """At its highest. RL4VLM: 1e-5; a model trained from scratch wants 1e-4 to 1e-3."""
+    """Peak learning rate. RL4VLM: 1e-5; a model trained from scratch needs 1e-4 to 1e-3."""
 
     final_learning_rate: float = 1e-9
-    """At the end of the schedule. RL4VLM: 1e-9."""
+    """Learning rate at the end of the schedule. RL4VLM: 1e-9."""
 
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
     """Shape of the decay from the first to the second."""
@@ -215,8 +215,8 @@ class ComputeConfig:
     """Tokens, padding included, in one forward and backward pass; gradients accumulate."""
 
     precision: Literal["fp32", "bf16"] = "fp32"
-    """Of the forward pass; weights, log-probs and losses stay fp32. `forethought doctor` says
-    whether this machine's processor has it."""
+    """Precision of the forward pass; weights, log-probs and losses stay fp32. `forethought doctor`
+    says whether this machine's processor has it."""
 
     gradient_checkpointing: bool = False
     """Recompute activations in the backward pass: less memory, a third more time."""

@@ -103,7 +103,7 @@ class TaskDescription:
     invalid: int
     """Steps whose answer named no valid action."""
     randomized: int
-    """Of these, steps whose action was drawn instead."""
+    """Part of these, steps whose action was drawn instead."""
     successes: int
     success_interval: Interval | None
     """95 %, Wilson; None where there is no episode."""

@@ -47,7 +47,7 @@ class ChatFormat:
     """How lines are read."""
 
     environment_id: str | None = None
-    """Of lines that name none."""
+    """Environment of lines that name none."""
     responses: Literal["json", "json_last", "text"] = "json"
     """json: an assistant's message ends in `"action": "…"`, as models answer here; one that does
     not is an invalid answer. json_last: the last such field counts, whatever follows it. text:

@@ -51,7 +51,7 @@ class FaithfulnessSettings:
     """At most; drawn from all stored steps whose response held a valid action."""
 
     seed: int = 0
-    """Of that draw, and of the states that lend their thoughts."""
+    """Seed of that draw, and of the states that lend their thoughts."""
 
     def __post_init__(self) -> None:
         require(self.steps >= 1, "steps", self.steps, "1 or more")
@@ -84,9 +84,9 @@ class FaithfulnessRow:
 
     thoughts: Thoughts
     follows_thought: Rate | None
-    """Of steps whose thoughts conclude an action of the state: the likeliest action is it."""
+    """Share of steps whose likeliest action is the one that the thoughts conclude."""
     thought_probability: float | None
-    """Of the same steps: mean probability of what they conclude."""
+    """Mean probability of the concluded action, over the same steps."""
     keeps_action: Rate
     """The likeliest action is the one that was taken."""
     kept_probability: float

@@ -87,7 +87,7 @@ class Evaluation:
     checkpoint: str | None
     """Which state of the policy was evaluated, e.g. `step_400`; None for one that has none."""
     temperature: float
-    """Of sampling; 0 means greedy."""
+    """Temperature of sampling; 0 means greedy."""
     policy: EvaluationRow
     random: EvaluationRow
     expert: EvaluationRow

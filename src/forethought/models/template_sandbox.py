@@ -31,7 +31,7 @@ CPU_S = 5.0
 SIZE = 1 << 24
 """Characters or, of a number, its value: for any one thing."""
 ELEMENTS = 1 << 17
-"""Of a list or a mapping and all that it holds; to count them takes time, too."""
+"""Limit of a list or a mapping and all that it holds; to count them takes time, too."""
 WORK = 1 << 28
 """Characters and elements of all that is made for one prompt, and at most by one operation."""
 DIGITS = 4096

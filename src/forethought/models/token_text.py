@@ -146,7 +146,7 @@ class TokenBytes:
 
 
 def _bytes_of(text: str, spelled: str) -> bytes:
-    """Of a token that is decoded to a text, and spelled so in the vocabulary."""
+    """Bytes of a token that is decoded to a text, and spelled so in the vocabulary."""
     if REPLACEMENT not in text:
         return text.encode("utf-8", "surrogatepass")
     letters = _letters()

@@ -28,7 +28,7 @@ class Episode:
     completion_lengths: tuple[int, ...]
     """Tokens of each step's response."""
     rewards: tuple[float, ...]
-    """Of each step, in the environment's units."""
+    """Reward of each step, in the environment's units."""
     terminated: bool
     """Whether the environment ended it; else what follows the last step is not known."""
     bootstrap_value: float | None

@@ -30,7 +30,7 @@ _IMAGE = 300
 _LETTER, _LINE = 14, 19
 """Size of the letters, and from one line to the next."""
 _MOST_LINES = 14
-"""Of an observation, and of thoughts: what goes on is cut."""
+"""Lines of an observation, and of thoughts: what goes on is cut."""
 STEP_MS, END_MS = 1500, 3500
 """How long a step is shown, and how long the last one is."""
 

@@ -45,7 +45,7 @@ class Compared(NamedTuple):
     early: list[Trajectory]
     late: list[Trajectory]
     pairs: list[PairPlace]
-    """Of the last iteration, by their places in `late`."""
+    """Pairs of the last iteration, by their places in `late`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ def _read_episodes(folder: RunFolder) -> Episodes | None:
 
 
 def _read_compared(folder: RunFolder) -> Compared | None:
-    """Of the first process; None where nothing is compared."""
+    """Pairs of the first process; None where nothing is compared."""
     files = sorted(folder.pairs_dir.glob(f"step_*_process_0{PAIRS_SUFFIX}"))
     shards = [folder.trajectories_dir / f"{file.stem}{SUFFIX}" for file in files]
     stored = [n for n, shard in enumerate(shards) if shard.exists()]

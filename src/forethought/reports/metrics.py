@@ -23,7 +23,7 @@ KEY_CHARTS = 4
 
 
 class Scale(Enum):
-    """Of the vertical axis."""
+    """Scale of the vertical axis."""
 
     NUMBER = "number"
     SHARE = "share"
@@ -42,7 +42,7 @@ class Chart(NamedTuple):
     shows: tuple[float, ...] = ()
     """Values that the vertical axis reaches, whatever the data."""
     labels: tuple[str, ...] = ()
-    """Of its curves, where it has several."""
+    """Labels of its curves, where it has several."""
 
 
 CHARTS = (

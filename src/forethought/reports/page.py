@@ -154,7 +154,7 @@ def _folded(title: str, escaped_text: str) -> str:
 
 MOST_EPISODES = 2
 MOST_STEPS = 3
-"""Of each episode; the others are folded."""
+"""Steps of each episode; the others are folded."""
 _IMAGE_WIDTH = 96
 
 

@@ -12,7 +12,7 @@ from forethought.types import Step
 
 MOST_PAIRS = 8
 UNFOLDED = 3
-"""Of these; the others are folded."""
+"""Number of these; the others are folded."""
 MOST_DISAGREEMENTS = 4
 _IMAGE_WIDTH = 160
 

@@ -193,7 +193,7 @@ class Replay:
 
     images: tuple[EmbeddedImage, ...]
     texts: tuple[str, ...]
-    """Of prompts and diagrams, which repeat."""
+    """Texts of prompts and diagrams, which repeat."""
     episodes: tuple[ReplayEpisode, ...]
     opening: int
     """Index of the episode that is shown first."""

@@ -215,7 +215,7 @@ _BAR = 0.26
 
 
 class Colors(NamedTuple):
-    """Of the three bars of each row, and of the text."""
+    """Colors of the three bars of each row, and of the text."""
 
     bars: tuple[str, str, str]
     text: str

@@ -22,9 +22,9 @@ class Start(NamedTuple):
     """Where a slot is to begin: an episode, or a place in the middle of one."""
 
     number: int
-    """Of the episode within its split; what its answers are drawn from."""
+    """Number of the episode within its split; what its answers are drawn from."""
     seed: int | None = None
-    """Of the environment; None: the one that belongs to the number."""
+    """Seed of the environment; None: the one that belongs to the number."""
     actions: tuple[str, ...] = ()
     """To be repeated before the policy is asked."""
 
@@ -62,7 +62,7 @@ class Asked(NamedTuple):
     action: ParsedAction
     state_key: str
     fields: tuple[str, ...]
-    """Of JSON that the prompt asks for, `action` last; empty where it asks for no JSON."""
+    """Fields of JSON that the prompt asks for, `action` last; empty where it asks for no JSON."""
 
     @property
     def act(self) -> Act:
@@ -84,7 +84,7 @@ class Slot:
     episode: int
     seed: int = 0
     actions: list[str] = field(default_factory=list[str])
-    """Of this episode, so far."""
+    """Actions of this episode, so far."""
     past: list[Past] = field(default_factory=list[Past])
     """The same steps, as prompts tell of them."""
     ahead: list[str] = field(default_factory=list[str])
@@ -105,7 +105,7 @@ class Slot:
     """Episodes given up since the last one that ended."""
     trajectories: list[Trajectory] = field(default_factory=list[Trajectory])
     numbers: list[int] = field(default_factory=list[int])
-    """Of the trajectories: which start each comes from."""
+    """Numbers of the trajectories: which start each comes from."""
     episodes: list[Episode] = field(default_factory=list[Episode])
 
     def see(self, reply: Observed) -> None:

@@ -16,7 +16,7 @@ from forethought.runs.run_folder import LOG_SEALS
 
 
 class LogSeal(NamedTuple):
-    """Of the beginning of a file."""
+    """Seal of the beginning of a file."""
 
     size: int
     """In bytes."""

@@ -272,7 +272,7 @@ class _LineFile:
         return self._size
 
     def seal(self) -> LogSeal:
-        """Of all that it holds."""
+        """Seal of all that it holds."""
         return LogSeal(self._size, self._digest.hexdigest())
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ Check = Callable[[Prompt, int], None]
 """Refuses, with a `PolicyError`, a prompt that with so many new tokens is too long."""
 
 DEFAULT_TEMPERATURE = 1.0
-"""Of requests that name none: the protocol's."""
+"""Temperature of requests that name none: the protocol's."""
 
 
 class StoppedError(Exception):
@@ -40,7 +40,7 @@ class _Job(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """Of the weights."""
+    """Change of the weights."""
 
     apply: Callable[[], None]
     done: "Future[None]"

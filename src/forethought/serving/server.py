@@ -129,7 +129,7 @@ def _server(application: object, connections: int, timeout_s: float) -> uvicorn.
 
 
 HEAD_BYTES = 1 << 15
-"""Of a request's first line and headers together."""
+"""Limit of a request's first line and headers together."""
 MOST_WAITING = 64
 """Requests that a connection may send before the first of them is answered; uvicorn reads as many
 as come, and clients that send a second one early are rare."""

@@ -27,7 +27,7 @@ class Weights(Protocol):
 
     @property
     def version(self) -> str | None:
-        """Of the model's own weights, if they were ever exchanged."""
+        """Version of the model's own weights, if they were ever exchanged."""
         ...
 
     def select(self, adapter: str | None) -> None:
@@ -60,7 +60,7 @@ class Weights(Protocol):
 
 
 class ServedWeights:
-    """Of a Hugging Face model; satisfies `Weights`. Used by one thread alone."""
+    """Weights of a Hugging Face model; satisfies `Weights`. Used by one thread alone."""
 
     def __init__(self, policy: HuggingFacePolicy) -> None:
         self._policy = policy

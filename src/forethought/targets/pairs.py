@@ -27,7 +27,7 @@ class Candidate(NamedTuple):
     """The start of the episode: equal for episodes of one game."""
     task_type: str
     step_index: int
-    """Of the step in its episode."""
+    """Index of the step in its episode."""
     step: Step
     """With its own prompt."""
     score: float
@@ -123,7 +123,7 @@ def make_pairs(
 
 
 def _furthest_apart(candidates: Sequence[Candidate], margin: float, most: int) -> list[Pair]:
-    """Of pairs equally far apart, those whose responses are in the fewest pairs so far: lest one
+    """Among pairs equally far apart, those whose responses are in the fewest pairs so far: lest one
     chosen response meet all the rejected ones; then those that were met first."""
     places = {id(candidate.step): place for place, candidate in enumerate(candidates)}
     kept, uses = list[Pair](), Counter[int]()
@@ -163,7 +163,7 @@ def _falling(candidates: Sequence[Candidate], margin: float, most: int) -> Itera
 
 
 def _first_of_equals(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
-    """Of equally good responses, those that can be in one of so many pairs.
+    """Among equally good responses, those that can be in one of so many pairs.
 
     One that is in no pair yet goes before those that come after it, unless the other side did
     the same as it. Before the last pair fewer than `most` are in a pair; so `most` of each

@@ -16,7 +16,7 @@ from forethought.losses.q_sft import likelihood_ratios
 
 
 class LocalValues(NamedTuple):
-    """Of N states on the way of the data: the data's own action, and all others together."""
+    """Values of N states on the way of the data: the data's own action, and all others together."""
 
     own_N: Tensor  # p/π of the data's action
     own_logprobs_N: Tensor  # log π of it; minus infinity outside the support

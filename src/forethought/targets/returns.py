@@ -88,7 +88,7 @@ def value_after_last_step(*, terminated: bool, bootstrap_value: float | None) ->
 
 
 class Advantages(NamedTuple):
-    """Of each step of a trajectory: advantage, and the critic's target."""
+    """Advantages and targets of each step of a trajectory: advantage, and the critic's target."""
 
     advantages_T: NDArray[np.float64]  # how much better than the critic expected
     returns_T: NDArray[np.float64]  # what it should have said: advantage + value

@@ -18,7 +18,7 @@ FILE_NAME = "reward_map.json"
 """Beside the shards of a data set: the map that its rewards are declared to keep to."""
 
 _TOLERANCE = 1e-6
-"""Of rounding, as a share of the range."""
+"""Tolerance of rounding, as a share of the range."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class StepMaps:
     maps: tuple[RewardMap, ...]
 
     def at(self, step: int) -> RewardMap:
-        """Of the states in which the n-th step is decided, from 0."""
+        """Map of the states in which the n-th step is decided, from 0."""
         return self.maps[min(step, len(self.maps) - 1)]
 
 

@@ -84,7 +84,7 @@ def _require(*, rewards_N: Tensor, discounts_N: Tensor, **others: Tensor) -> Non
 
 
 class AdvantageWeights(NamedTuple):
-    """Of U actions."""
+    """Weights of U actions."""
 
     weights_U: Tensor
     is_capped_U: Tensor

@@ -24,7 +24,7 @@ class ObservationTokens(NamedTuple):
     mask_BT: Tensor
     """Bool: which they are."""
     weight: float
-    """Of a token, beside one of a response."""
+    """Weight of a token, beside one of a response."""
     total: Tensor
     """A scalar to which their nats are added."""
 

@@ -128,7 +128,7 @@ class Allocations(TorchDispatchMode):
         self.peak = 0
         """Bytes."""
         self.flops = 0
-        """Of matrix products, convolutions and attention."""
+        """Operations of matrix products, convolutions and attention."""
         self._now = 0
         self._known: dict[int, weakref.ref[Any]] = {}
 

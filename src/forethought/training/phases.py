@@ -50,7 +50,7 @@ class Phases(NamedTuple, Generic[PhaseT]):
     """What an algorithm does in its phases."""
 
     name: str
-    """Of the progress bar."""
+    """Label of the progress bar."""
     models: Trainable
     """Its module is what the present phase trains."""
     begin: Callable[[PhaseT], None]

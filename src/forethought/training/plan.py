@@ -36,7 +36,7 @@ _GIB = 2**30
 
 
 class Lengths(NamedTuple):
-    """Of one step, on average."""
+    """Lengths of one step, on average."""
 
     prompt: float
     """Tokens."""
@@ -51,7 +51,7 @@ class Lengths(NamedTuple):
 
     @property
     def tokens(self) -> float:
-        """Of prompt and response."""
+        """Tokens of prompt and response."""
         return self.prompt + self.completion
 
 

@@ -21,7 +21,8 @@ from forethought.generation.huggingface import HuggingFacePolicy
 
 REFERENCE_FILE = "reference.safetensors"
 ANCHOR_FILE = "anchor.safetensors"
-"""Of a second reference, which stays where the run started while the first one is refreshed."""
+"""File of a second reference, which stays where the run started while the first one is
+refreshed."""
 _ADAPTER_START = "lora_B"
 """The matrices that are zero until an adapter has learned something."""
 

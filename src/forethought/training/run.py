@@ -66,7 +66,7 @@ class Run:
     checkpoint: Path | None
     """Where to go on from, or None for a run that starts."""
     log: MetricsLog | None
-    """Of the first process."""
+    """Log of the first process."""
     recomputes: bool = False
     """Whether the backward pass does parts of the forward pass again."""
     on_iteration: OnIteration | None = None

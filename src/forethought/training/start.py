@@ -39,7 +39,7 @@ STORED_TOKENIZER_EPISODES = 1_000
 """The same of stored episodes, whose players say more than the expert does."""
 
 TOKENIZER_CHARACTERS = 1 << 14
-"""Of one text: a tiny model has no positions for a longer one."""
+"""Limit of one text: a tiny model has no positions for a longer one."""
 
 
 class Start(NamedTuple):

@@ -52,7 +52,7 @@ class Progress:
     cursors: tuple[tuple[Cursor, ...], ...] = ()
     """Per process, per slot: where its episode stands."""
     environment_steps: int = 0
-    """Of algorithms whose rounds take as many as their episodes do."""
+    """Environment steps of algorithms whose rounds take as many as their episodes do."""
 
     def among(self, processes: int) -> "Progress":
         """The same slots, dealt in equal parts to so many processes."""
@@ -186,7 +186,7 @@ def _named(updater: Updater, optimizer: Optimizer) -> Iterator[tuple[str, Tensor
 
 
 def _fresh_state(optimizer: Optimizer, parameter: Tensor) -> dict[str, Tensor]:
-    """Of Muon or of Adam, before the first step."""
+    """State of Muon or of Adam, before the first step."""
     if "ns_steps" in optimizer.param_groups[0]:
         return {"momentum_buffer": torch.zeros_like(parameter)}
     return {

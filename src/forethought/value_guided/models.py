@@ -78,7 +78,7 @@ def load_twin(folder: Path, like: HuggingFacePolicy) -> Twin:
 
 
 class TokenValues(NamedTuple):
-    """Of N states, in units of return, fp32."""
+    """Values of N states, in units of return, fp32."""
 
     first_NV: Tensor
     second_NV: Tensor

@@ -43,7 +43,7 @@ class ArcherConfig:
     """The run folder."""
 
     seed: int = 0
-    """Of initial weights, heads and shuffling."""
+    """Seed of initial weights, heads and shuffling."""
 
     bc_epochs: float = 1.0
     """Passes over the data in the first phase, behavior cloning; may be a fraction. 0: the model
@@ -89,7 +89,7 @@ class ArcherConfig:
             learning_rate=1e-3, final_learning_rate=1e-5, warmup_steps=20, epsilon=1e-8
         )
     )
-    """Of every phase; each has a schedule of its own."""
+    """Settings of every phase; each has a schedule of its own."""
     compute: ComputeConfig = field(default_factory=ComputeConfig)
 
     def __post_init__(self) -> None:

@@ -188,7 +188,7 @@ def actor_loss(
 
 
 def summarize(sums: Tensor) -> list[Metric]:
-    """Of the sums over known responses of 1, A, A², capped or not, w and w²."""
+    """Statistics of the sums over known responses of 1, A, A², capped or not, w and w²."""
     count, advantage, square, capped, weight, weight_square = sums.tolist()
     mean, spread = advantage / max(1.0, count), square / max(1.0, count)
     return [

@@ -57,7 +57,7 @@ class DPOConfig:
     """The run folder."""
 
     seed: int = 0
-    """Of episodes, responses, choice of states and shuffling."""
+    """Seed of episodes, responses, choice of states and shuffling."""
 
     data: OptionalPathField = optional_path_field()
     """A file or folder of trajectories to take the pairs from, instead of playing; `pairing` is

@@ -46,7 +46,7 @@ class Collectors(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """Of one iteration and process."""
+    """Pairs and counts of one iteration and process."""
 
     collected: Collected
     """Everything that was played; its episodes are those played from their beginning."""
@@ -290,7 +290,7 @@ def _scores_from(trajectory: Trajectory, progress: float, config: DPOConfig) -> 
 
 
 def _numbers(run: Run, iteration: int) -> Iterator[int]:
-    """Of episodes from the middle: unlike those of any other iteration or process, so that
+    """Numbers of episodes from the middle: unlike those of any other iteration or process, so that
     their responses are drawn apart."""
     first = _BRANCHES + (iteration << 28) + (run.process << 20)
     yield from range(first, first + (1 << 20))

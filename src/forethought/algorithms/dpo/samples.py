@@ -120,7 +120,7 @@ def plan_pairs(pairs: Sequence[PairSample], max_tokens: int) -> list[list[int]]:
 
 
 def _tokens(pairs: Sequence[PairSample]) -> int:
-    """Of these pairs in one forward pass, padding included."""
+    """Tokens of these pairs in one forward pass, padding included."""
     rows = _rows(distinct_completions(pairs))
     lengths = [row[0].example.length - len(row[0].example.completion_ids) for row in rows]
     ends = [sum(len(response.example.completion_ids) for response in row) for row in rows]
@@ -230,7 +230,7 @@ class DPOContext(NamedTuple):
 
 
 class Known(NamedTuple):
-    """Of an iteration's pairs, before the first update."""
+    """Scores of an iteration's pairs, before the first update."""
 
     samples: list[PairSample]
     deviation: float

@@ -115,7 +115,7 @@ def unpaired(
 
 
 class Statistics(NamedTuple):
-    """Of one iteration's updates, averaged over them."""
+    """Statistics of one iteration's updates, averaged over them."""
 
     preference_loss: float
     action_consistency: float

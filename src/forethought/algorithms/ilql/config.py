@@ -44,7 +44,7 @@ class ILQLConfig:
     """The run folder."""
 
     seed: int = 0
-    """Of initial weights, heads and shuffling."""
+    """Seed of initial weights, heads and shuffling."""
 
     targets: Literal["expectile", "maximum", "monte_carlo"] = "expectile"
     """Target of Q: r + γ V(s') with V an expectile of the data's own Q (ILQL);
@@ -92,7 +92,7 @@ class ILQLConfig:
             learning_rate=1e-3, final_learning_rate=1e-5, warmup_steps=20, epsilon=1e-8
         )
     )
-    """Of either phase; each has a schedule of its own."""
+    """Settings of either phase; each has a schedule of its own."""
     compute: ComputeConfig = field(default_factory=ComputeConfig)
 
     def __post_init__(self) -> None:

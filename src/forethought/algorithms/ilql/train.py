@@ -130,9 +130,9 @@ class TargetBatch(NamedTuple):
 
     rows: RowBatch
     targets_N: Tensor
-    """Of Q1 and Q2."""
+    """Targets of Q1 and Q2."""
     slow_N: Tensor
-    """Of V: min(Q̄1, Q̄2) of the data's actions, by the target network."""
+    """Targets of V: min(Q̄1, Q̄2) of the data's actions, by the target network."""
     is_known_N: Tensor
 
 

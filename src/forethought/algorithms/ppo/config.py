@@ -37,7 +37,7 @@ class PPOConfig:
     """The run folder."""
 
     seed: int = 0
-    """Of episodes, responses, shuffling and the critic's initial weights."""
+    """Seed of episodes, responses, shuffling and the critic's initial weights."""
 
     total_steps: int = 15360
     """Environment steps in all. RL4VLM: 15,000 (cards), 5,000 (ALFWorld)."""
@@ -50,8 +50,8 @@ class PPOConfig:
     """One probability ratio per environment step (RL4VLM), or one per token."""
 
     loss_aggregation: Literal["token_mean", "sequence_mean", "sequence_sum"] = "token_mean"
-    """Of ratios per token: their mean over the batch, in which long responses weigh more; the
-    mean over responses of each one's mean (GRPO); or of each one's sum (Dr. GRPO)."""
+    """Aggregation of ratios per token: their mean over the batch, in which long responses weigh
+    more; the mean over responses of each one's mean (GRPO); or of each one's sum (Dr. GRPO)."""
 
     gamma: float = 0.9
     """Discount per environment step."""
@@ -69,7 +69,7 @@ class PPOConfig:
     """ω of GiGPO: weight of a step's advantage in its state, beside its episode's. Paper: 1."""
 
     gae_lambda: float = 0.95
-    """Of generalized advantage estimation; not the λ of the thoughts."""
+    """λ of generalized advantage estimation; not the λ of the thoughts."""
 
     clip: float = 0.1
     """The ratio of new to old probability counts only within this distance of 1."""

@@ -110,8 +110,9 @@ def lay_out(
 
 
 SMALLEST_DEVIATION = 0.01
-"""Of returns, as a part of the largest: where all episodes end alike, what differs is the
-critic's own error, which must not become the unit that it is measured in."""
+"""Floor of the standard deviation of returns, as a part of the largest: where all episodes end
+alike, what differs is the critic's own error, which must not become the unit that it is measured
+in."""
 
 
 def compute_advantages(collected: Collected, config: PPOConfig, run: Run) -> list[Sample]:

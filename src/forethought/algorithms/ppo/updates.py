@@ -47,7 +47,7 @@ class PPOContext(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """Of one iteration's updates, averaged over them."""
+    """Statistics of one iteration's updates, averaged over them."""
 
     policy_loss: float
     value_loss: float
@@ -177,7 +177,7 @@ def empty_totals() -> Tensor:
 
 
 class BatchSize(NamedTuple):
-    """Of a global batch, over all processes."""
+    """Size of a global batch, over all processes."""
 
     steps: int
     tokens: int

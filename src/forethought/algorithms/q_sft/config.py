@@ -44,7 +44,7 @@ class QSFTConfig:
     """The run folder."""
 
     seed: int = 0
-    """Of initial weights and shuffling."""
+    """Seed of initial weights and shuffling."""
 
     phases: Literal["two", "joint"] = "two"
     """π_φ first and then p_θ (the paper's Algorithm 1), or both in every step (its code), without
@@ -117,7 +117,7 @@ class QSFTConfig:
             learning_rate=1e-3, final_learning_rate=1e-5, warmup_steps=20, epsilon=1e-8
         )
     )
-    """Of either phase; each has a schedule of its own."""
+    """Settings of either phase; each has a schedule of its own."""
     compute: ComputeConfig = field(default_factory=ComputeConfig)
 
     def __post_init__(self) -> None:

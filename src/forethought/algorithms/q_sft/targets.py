@@ -122,7 +122,7 @@ class EpisodeTargets(NamedTuple):
     """An episode's targets."""
 
     result: BellmanTargets
-    """Of the actions whose outcome is known."""
+    """Targets of the actions whose outcome is known."""
     is_known_N: Tensor
     start: float
     """What its first state is worth, mapped."""
@@ -227,7 +227,7 @@ RIDGE = 1e-4
 """Beside the mean square of a hidden state's components."""
 
 LEAST = 0.05
-"""Of either share: data that all ended well leave something to the residual token."""
+"""Minimum of either share: data that all ended well leave something to the residual token."""
 
 
 @torch.no_grad()

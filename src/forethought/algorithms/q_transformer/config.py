@@ -41,7 +41,7 @@ class QTransformerConfig:
     """The run folder."""
 
     seed: int = 0
-    """Of initial weights and shuffling."""
+    """Seed of initial weights and shuffling."""
 
     epochs: float = 1.0
     """Passes over the data; may be a fraction."""

@@ -34,7 +34,7 @@ class SFTConfig:
     """The run folder."""
 
     seed: int = 0
-    """Of initial weights, demonstrations and shuffling."""
+    """Seed of initial weights, demonstrations and shuffling."""
 
     expert_steps: int = 20000
     """Expert steps to learn from. RL4VLM: 20,000 (NumberLine), 50,000 (other card games)."""

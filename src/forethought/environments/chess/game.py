@@ -312,8 +312,8 @@ class Chess:
         return self._opponent.reply(self._board, randomness)
 
     def _randomness(self, purpose: int) -> np.random.Generator:
-        """Of this half-move of this game: what is drawn now does not depend on how the game
-        came to stand here, nor on what was drawn before."""
+        """Generator of this half-move of this game: what is drawn now does not depend on how the
+        game came to stand here, nor on what was drawn before."""
         key = (self._key << 64) | (self._board.ply() << 1) | purpose
         return np.random.Generator(np.random.Philox(key=key))
 

@@ -78,7 +78,7 @@ class Stockfish:
 
     @property
     def process_id(self) -> int | None:
-        """Of the engine, while there is one."""
+        """Process id of the engine, while there is one."""
         return None if self._process is None else self._process.process_id
 
     def reply(self, board: chess.Board, randomness: np.random.Generator) -> chess.Move:

@@ -24,7 +24,7 @@ class Renderer(NamedTuple):
     name: str
     """egl or osmesa."""
     context_class: Any
-    """Of MuJoCo's: takes width and height, and has `make_current` and `free`."""
+    """Context class of MuJoCo's: takes width and height, and has `make_current` and `free`."""
 
 
 @cache

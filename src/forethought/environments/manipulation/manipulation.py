@@ -31,7 +31,7 @@ from forethought.types import Image, Metric, Observation
 
 DIMENSIONS, BINS = 8, 256
 NAMES = tuple(f"b{number:03d}" for number in range(BINS))
-"""Of the bins, from the lowest value to the highest."""
+"""Names of the bins, from the lowest value to the highest."""
 ACTION = re.compile(r"(?:\s*b[0-9]{3}){8}\s*")
 
 TaskName = Literal["pick", "place_near"]

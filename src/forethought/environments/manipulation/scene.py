@@ -13,7 +13,7 @@ MujocoData = Any
 OBJECTS = 3
 ARM_JOINTS = 7
 OPEN = 0.042
-"""Of one finger from the middle, meters; closed is 0."""
+"""Distance of one finger from the middle, meters; closed is 0."""
 
 COLORS: dict[str, tuple[float, float, float]] = {
     "red": (0.85, 0.08, 0.08),
@@ -41,7 +41,7 @@ class Part(NamedTuple):
     """MuJoCo's name for it."""
     size: tuple[float, float, float]
     height: float = 0.0
-    """Of its middle above the object's."""
+    """Height of its middle above the object's."""
     quaternion: tuple[float, float, float, float] = _UPRIGHT
 
 

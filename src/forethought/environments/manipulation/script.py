@@ -9,7 +9,7 @@ from forethought.environments.manipulation.scene import SHAPES
 from forethought.environments.manipulation.simulator import HIGHEST, LOWEST, Simulator, Vector
 
 MAX_SHIFT, MAX_ROTATION = 0.05, 0.3
-"""Of one action at its bin 0 or 255, meters and radians."""
+"""Range of one action at its bin 0 or 255, meters and radians."""
 GRID = 8
 """The script's shifts are multiples of an eighth of the largest."""
 CARRYING = 0.625

@@ -23,9 +23,9 @@ Vector = NDArray[np.float64]
 SUBSTEPS = (4, 4)
 """Steps of physics of 5 ms behind each half of a control step: 40 ms."""
 CORRECTIONS = 3
-"""Of the joint angles towards the pose, in a control step."""
+"""Corrections of the joint angles towards the pose, in a control step."""
 DAMPING = 1e-3
-"""Of the least squares: small beside the squares of a good posture's singular values."""
+"""Damping of the least squares: small beside the squares of a good posture's singular values."""
 MAX_TURN = 0.5
 """Radians of a joint in a control step."""
 
@@ -57,7 +57,7 @@ class Looks(NamedTuple):
     light: float = 1.0
     """Beside the plain scene's brightness."""
     shift: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Of the camera, meters."""
+    """Shift of the camera, meters."""
     drawer: float = 0.0
     """How far it is open, meters."""
 
@@ -175,7 +175,7 @@ class Simulator:
 
     @property
     def opening(self) -> float:
-        """Of the fingers, 0 closed to 1 open."""
+        """Opening of the fingers, 0 closed to 1 open."""
         return float(np.mean(self.data.qpos[self._fingers]) / OPEN)
 
     def digest(self) -> bytes:
