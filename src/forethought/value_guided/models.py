@@ -17,7 +17,7 @@ from forethought.errors import PolicyError
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.actor_critic import ActorCritic
 from forethought.models.batching import TokenBatch
-from forethought.models.loading import load_pretrained
+from forethought.models.loading import load_pretrained, settle
 from forethought.models.lora import save_weights
 from forethought.models.projection import scaled_by
 
@@ -37,6 +37,7 @@ class Twin(NamedTuple):
         """Writes it as a model of its own, with the first one's processor."""
         save_weights(self.module.model, self.adapter, folder)
         like.processor.save_pretrained(folder)
+        settle(folder)
 
 
 def twin_of(policy: HuggingFacePolicy) -> Twin:

@@ -154,6 +154,21 @@ def test_saved_and_loaded(pair: tuple[HuggingFacePolicy, Twin], tmp_path: Path) 
     assert [r.completion.token_ids for r in answers(loaded, prompts, 1.0)] == expected
 
 
+def test_saved_after_it_was_loaded_it_is_the_same_to_the_last_byte(
+    pair: tuple[HuggingFacePolicy, Twin], tmp_path: Path
+) -> None:
+    behavior, likelihood = pair
+    first, second = tmp_path / "first", tmp_path / "second"
+    behavior.save(first / BEHAVIOR)
+    likelihood.save(first / LIKELIHOOD, behavior)
+    loaded = load_policy(str(first / BEHAVIOR), slots=4)
+    load_twin(first / LIKELIHOOD, loaded).save(second / LIKELIHOOD, loaded)
+    files = [path for path in (first / LIKELIHOOD).rglob("*") if path.is_file()]
+    assert {"config.json", "tokenizer_config.json"} <= {path.name for path in files}
+    for path in files:
+        assert (second / path.relative_to(first)).read_bytes() == path.read_bytes(), path.name
+
+
 def test_refused(pair: tuple[HuggingFacePolicy, Twin], tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=r"reweighted\.json: got no settings"):
         Settings.load(tmp_path)
