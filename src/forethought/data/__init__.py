@@ -1,1 +1,1 @@
-"""What lies in a data set? Described, checked, and brought in from other formats."""
+"""Data sets of stored episodes: description, validation, conversion from other formats."""

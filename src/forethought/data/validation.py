@@ -1,4 +1,4 @@
-"""Is a data set what it says it is? Every shard, every trajectory, every fault by its place."""
+"""Validation of a data set: every shard and every trajectory, each fault with its place."""
 
 import json
 from dataclasses import dataclass

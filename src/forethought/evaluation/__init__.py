@@ -1,1 +1,1 @@
-"""How good is it? Held-out episodes, intervals, reference rows."""
+"""Evaluation: held-out episodes, intervals, reference rows."""

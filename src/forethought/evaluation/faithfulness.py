@@ -1,4 +1,4 @@
-"""Do actions follow from thoughts? Thoughts are replaced, and the action is asked again.
+"""Causal faithfulness: thoughts are replaced, and the action after them is scored again.
 
 Lanham et al. 2023 ("Measuring Faithfulness in Chain-of-Thought Reasoning") edit a chain of
 thought and look whether the answer changes; here an environment tells what each thought

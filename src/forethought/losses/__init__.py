@@ -1,1 +1,1 @@
-"""How wrong was it? Pure functions: tensors in, a scalar and named statistics out."""
+"""Losses: pure functions of tensors that return a scalar and named statistics."""

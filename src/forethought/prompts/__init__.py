@@ -1,1 +1,1 @@
-"""What is the agent asked, and what did it respond?"""
+"""Prompts, and the parser of responses."""

@@ -1,4 +1,4 @@
-"""What happened? A run's curves, results and episodes as one HTML page, an episode as a GIF."""
+"""Reports: a run's curves, results and episodes as one HTML page, an episode as a GIF."""
 
 from forethought.reports.animation import write_gif
 from forethought.reports.page import write_report

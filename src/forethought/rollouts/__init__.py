@@ -1,1 +1,1 @@
-"""How are steps gathered, and how are they stored?"""
+"""Collection of steps, and their storage."""

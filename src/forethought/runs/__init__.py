@@ -1,1 +1,1 @@
-"""What does a run leave on the disk? Layout, lock, metrics, checkpoints."""
+"""The run folder: layout, lock, metrics, checkpoints."""

@@ -1,1 +1,1 @@
-"""What should the model have done?"""
+"""Targets: returns, advantages, preference pairs and value targets, as pure functions."""

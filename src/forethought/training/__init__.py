@@ -1,1 +1,1 @@
-"""How are weights changed? One plain loop per algorithm."""
+"""Parts that every training loop shares: run, state, optimizer, phases."""
