@@ -106,7 +106,7 @@ def test_a_dry_run_of_sft_prints_settings_and_plan_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
     assert yaml.safe_load(outcome.out)["output"] == "runs/a"
     plan = [line for line in outcome.out.splitlines() if line.startswith("#")]
-    assert plan[1] == "# updates     4 of 16 answers each, from 64 steps"
+    assert plan[1] == "# updates     4 of 16 responses each, from 64 steps"
     assert plan[2].startswith("# tokens      at most ")
     assert plan[3].startswith("# model       1,")
     assert "an estimate: weights 4." in plan[4]
