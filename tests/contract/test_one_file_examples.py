@@ -74,7 +74,7 @@ def stored(episode: q_sft.Episode) -> Episode:
             tuple(step.completion),
             is_action=(True,) * len(step.completion),
             is_reply=(False,) * len(step.completion),
-            answers=1,
+            responses=1,
         )
         for step in episode.steps
     ]

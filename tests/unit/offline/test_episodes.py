@@ -59,7 +59,7 @@ def test_a_conversation_is_one_row(conversation: Trajectory, policy: HuggingFace
     whole = (*row.prompt_ids, *row.completion_ids)
     assert whole == (*prompt_ids, *answer_ids)
     said = [policy.encoder.tokenize_response(step.completion.text) for step in conversation.steps]
-    assert list(episode.answers()) == said
+    assert list(episode.completions()) == said
     assert episode.actions == row.actions == sum(map(len, said))
     assert episode.tokens == len(whole)
 

@@ -66,7 +66,7 @@ def loss_of(
 def all_learned(row: Row) -> Row:
     """The row taken as one answer."""
     length = len(row.completion_ids)
-    return row._replace(is_action=(True,) * length, is_reply=(False,) * length, answers=1)
+    return row._replace(is_action=(True,) * length, is_reply=(False,) * length, responses=1)
 
 
 def test_together_as_each_alone(answers: list[Example], policy: HuggingFacePolicy) -> None:
@@ -85,7 +85,7 @@ def test_what_is_not_learned_stands_before_what_is(
     (row,) = to_rows(zip(answers, (True, False, True), strict=True), None)
     lengths = [len(answer.completion_ids) for answer in answers]
     assert row.length == answers[-1].length
-    assert (row.actions, row.answers) == (lengths[0] + lengths[2], 2)
+    assert (row.actions, row.responses) == (lengths[0] + lengths[2], 2)
     assert row.is_action[: lengths[0]] == (True,) * lengths[0]
     assert row.is_action[-lengths[2] :] == (True,) * lengths[2]
     alone = to_rows([(answers[0], True)], None) + to_rows([(answers[2], True)], None)

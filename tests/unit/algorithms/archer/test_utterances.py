@@ -57,7 +57,7 @@ def test_marks(max_tokens: int, crossing: Task, small_model: Path) -> None:
             found.append(tuple(actions_N[is_mine_N].tolist()))
             ends = one.is_first_N[is_mine_N], one.is_last_N[is_mine_N]
             assert [end.nonzero().flatten().tolist() for end in ends] == [[0], [len(found[-1]) - 1]]
-    assert sorted(found) == sorted(one for episode in episodes for one in episode.answers())
+    assert sorted(found) == sorted(one for episode in episodes for one in episode.completions())
     known = [one.is_known_U for one in mark_completions(episodes, parts, CPU)]
     assert torch.cat(known).logical_not().sum() == 1
     alone = mark_completions(episodes[2:], lay_out(episodes[2:], policy.encoder, CPU, 4096), CPU)

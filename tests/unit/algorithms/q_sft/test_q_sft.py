@@ -92,7 +92,7 @@ def prefer_residual_token(models: QSFTModels, data: OfflineData) -> int:
     """It becomes likelier than what is said most; p̄ holds it likelier still."""
     assert data.residual is not None
     assert models.target is not None
-    said = [token for answer in data.episodes[0].answers() for token in answer]
+    said = [token for answer in data.episodes[0].completions() for token in answer]
     action = max(said, key=said.count)
     for module, factor in ((models.behavior.module, 1.5), (models.target.module, 3.0)):
         projection = module.model.get_output_embeddings()
@@ -273,7 +273,7 @@ def test_the_dummy_is_never_said(
     data = loaded(q_sft_config, crossing, small_model)
     assert data.residual == load_policy(str(small_model), slots=1).encoder.tokenizer.pad_token_id
     assert not any(
-        data.residual in answer for episode in data.episodes for answer in episode.answers()
+        data.residual in answer for episode in data.episodes for answer in episode.completions()
     )
     assert (
         loaded(replace(q_sft_config, residual_mass="spread"), crossing, small_model).residual
