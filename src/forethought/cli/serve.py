@@ -141,7 +141,7 @@ def _played_as(source: Source, image_size: int | None, limit: int) -> str:
     longest = min(source.max_new_tokens or usual, limit)
     length = "" if longest == usual else f" --max-new-tokens {longest}"
     if source.config is None:
-        return f"--environment.id WORLD{length}"
+        return f"--environment.id NAME{length}"
     own = source.config
     return environment_flags(own.environment, own.prompt, image_size=image_size) + length
 

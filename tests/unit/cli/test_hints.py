@@ -129,4 +129,4 @@ def test_where_a_model_is_at_home_is_not_guessed(
     monkeypatch.setattr(Engine, "wait", Engine.stop)
     model = sft_run / "checkpoints" / "step_4" / "model"
     _, words = advice_of(type_(f"serve {model} {SERVE}"))
-    assert words == f"evaluate {shlex.quote(f'api:{model}')} --environment.id WORLD"
+    assert words == f"evaluate {shlex.quote(f'api:{model}')} --environment.id NAME"
