@@ -8,6 +8,7 @@ their content: where an image stands decides shapes.
 
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from torch.utils.flop_counter import flop_registry
 from forethought.models.actor_critic import ActorCritic, Scores, ValueHead
 from forethought.models.batching import TokenBatch
 from forethought.models.loading import LoadedModel
+from forethought.training.processes import attention_by_products
 
 
 class UpdateCost(NamedTuple):
@@ -74,7 +76,9 @@ def update_cost(
     module.train()
     module.without_dropout()
     tracked = Allocations()
-    with tracked:
+    is_by_products = precision == "bf16" and not recomputes and not torch.cuda.is_available()
+    attention = attention_by_products if is_by_products else nullcontext  # As `autocast` has it.
+    with attention(), tracked:
         for _ in range(min(micro_batches, 2)):
             with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
                 scores: Scores = module(batch)

@@ -85,13 +85,14 @@ def autocast(accelerator: Accelerator, *, recomputes: bool) -> Generator[None]:
             this context: attention is then left as it is, for both must do the same.
     """
     is_on_cpu = accelerator.mixed_precision == "bf16" and accelerator.device.type == "cpu"
-    attention = _by_products() if is_on_cpu and not recomputes else nullcontext()
+    attention = attention_by_products() if is_on_cpu and not recomputes else nullcontext()
     with accelerator.autocast(), attention:
         yield
 
 
 @contextmanager
-def _by_products() -> Generator[None]:
+def attention_by_products() -> Generator[None]:
+    """Attention as two products and a softmax, in the precision of its inputs."""
     allowed = cuda.fp16_bf16_reduction_math_sdp_allowed()
     cuda.allow_fp16_bf16_reduction_math_sdp(True)  # on every device; else it would compute in fp32
     try:
