@@ -19,7 +19,7 @@ def environment_flags(
     """The flags of an environment and its prompt: its name, and what differs from the defaults.
 
     Args:
-        picture_size: pixels on a side, where the settings leave them to the model.
+        image_size: pixels on a side, where the settings leave them to the model.
     """
     if environment.image_size is None and _takes_image_size(environment.id):
         environment = replace(environment, image_size=image_size)
