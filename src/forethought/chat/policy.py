@@ -1,14 +1,12 @@
 """The policy that is a model behind an OpenAI-compatible API."""
 
-import threading
 from collections.abc import Sequence
-from queue import Empty, SimpleQueue
 
 import numpy as np
 
 from forethought.chat.http import Endpoint
 from forethought.chat.protocol import ChatRequest
-from forethought.chat.sender import RealClock, Sender, Usage
+from forethought.chat.sender import RealClock, RequestThreads, Sender, Usage
 from forethought.configs.acting import ApiConfig
 from forethought.errors import PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult
@@ -30,13 +28,11 @@ class ApiPolicy:
             model: as the endpoint calls it.
         """
         self._model = model
-        self._clock = RealClock()
-        self._sender = Sender(endpoint, config, self._clock)
-        self._most_workers = config.concurrency
-        self._workers = 0
-        self._pending = 0
-        self._asked: SimpleQueue[GenerationRequest | None] = SimpleQueue()
-        self._answered: SimpleQueue[GenerationResult | Exception] = SimpleQueue()
+        clock = RealClock()
+        self._sender = Sender(endpoint, config, clock)
+        self._threads = RequestThreads(self._answer, clock, most=config.concurrency)
+        self._known: list[GenerationResult] = []
+        """Of requests that need not be sent."""
 
     @property
     def version(self) -> int:
@@ -61,47 +57,22 @@ class ApiPolicy:
                 f"{PREFIX}{self._model} cannot be held to actions, for its tokens are drawn "
                 "elsewhere — leave constrain_actions out"
             )
-        self._pending += 1
         if request.max_new_tokens == 0:  # The value alone is wanted, and there is no critic.
-            self._answered.put(_result(request, "", FinishReason.LENGTH))
+            self._known.append(_result(request, "", FinishReason.LENGTH))
             return
-        if self._workers < min(self._most_workers, self._pending):
-            self._workers += 1
-            # A daemon: a request under way does not hold up the end of the process.
-            threading.Thread(target=self._work, daemon=True).start()
-        self._asked.put(request)
+        self._threads.submit(request)
 
     def advance(self) -> list[GenerationResult]:
         """
         Raises:
             PolicyError: a request is refused or given up; the others are dropped.
         """
-        results: list[GenerationResult] = []
-        while self._pending:
-            try:
-                found = self._answered.get(block=not results)
-            except Empty:
-                break
-            self._pending -= 1
-            if isinstance(found, Exception):
-                self.close()
-                raise found
-            results.append(found)
-        return results
+        results, self._known = self._known, []
+        return results + [one for _, one in self._threads.results(may_wait=not results)]
 
     def close(self) -> None:
         """Ends the threads as soon as the requests under way are over."""
-        self._clock.stop()
-        for _ in range(self._workers):
-            self._asked.put(None)
-
-    def _work(self) -> None:
-        while (request := self._asked.get()) is not None and not self._clock.is_stopped:
-            try:
-                self._answered.put(self._answer(request))
-            except Exception as error:  # Of any kind: it is raised by who waits for the answer.
-                self._answered.put(error)
-                return
+        self._threads.close()
 
     def _answer(self, request: GenerationRequest) -> GenerationResult:
         is_sampled = request.temperature > 0

@@ -1,12 +1,10 @@
 """The policy whose responses are written by engines elsewhere, token by token as our own are."""
 
-import threading
 from collections.abc import Callable, Sequence
-from queue import Empty, SimpleQueue
 
 from forethought.chat.engines import Engines, Published, Written
 from forethought.chat.protocol import ChatRequest, Choice
-from forethought.chat.sender import RealClock
+from forethought.chat.sender import RealClock, RequestThreads
 from forethought.configs.generation import GenerationConfig
 from forethought.errors import PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult, Policy
@@ -43,13 +41,9 @@ class RemotePolicy:
         self._published = published
         self._critic = critic
         self._version = version
-        self._clock = RealClock()
-        self._engines = Engines(config, self._clock, model=model)
-        self._most_threads = config.concurrency
-        self._threads = 0
-        self._pending = 0
-        self._asked: SimpleQueue[GenerationRequest | None] = SimpleQueue()
-        self._written: SimpleQueue[tuple[GenerationRequest, Written | Exception]] = SimpleQueue()
+        clock = RealClock()
+        self._engines = Engines(config, clock, model=model)
+        self._threads = RequestThreads(self._write, clock, most=config.concurrency)
         self._judged: list[GenerationRequest] = []
         """Requests of which the value alone is wanted."""
 
@@ -69,12 +63,7 @@ class RemotePolicy:
             self._judged.append(request)
             return
         self._published()  # New weights are written here and now, by this thread.
-        self._pending += 1
-        if self._threads < min(self._most_threads, self._pending):
-            self._threads += 1
-            # A daemon: a request under way does not hold up the end of the process.
-            threading.Thread(target=self._work, daemon=True).start()
-        self._asked.put(request)
+        self._threads.submit(request)
 
     def advance(self) -> list[GenerationResult]:
         """
@@ -84,32 +73,12 @@ class RemotePolicy:
         """
         results = self._values([(r, None) for r in self._judged])
         self._judged = []
-        written: list[tuple[GenerationRequest, GenerationResult]] = []
-        while self._pending:
-            try:
-                request, found = self._written.get(block=not results and not written)
-            except Empty:
-                break
-            self._pending -= 1
-            if isinstance(found, Exception):
-                self.close()
-                raise found
-            written.append((request, self._result(request, found)))
-        return results + self._values(written)
+        written = self._threads.results(may_wait=not results)
+        return results + self._values([(r, self._result(r, found)) for r, found in written])
 
     def close(self) -> None:
         """Ends the threads as soon as the requests under way are over."""
-        self._clock.stop()
-        for _ in range(self._threads):
-            self._asked.put(None)
-
-    def _work(self) -> None:
-        while (request := self._asked.get()) is not None and not self._clock.is_stopped:
-            try:
-                self._written.put((request, self._write(request)))
-            except Exception as error:  # Of any kind: it is raised by who waits for the answer.
-                self._written.put((request, error))
-                return
+        self._threads.close()
 
     def _write(self, request: GenerationRequest) -> Written:
         prompt, is_sampled = request.prompt, request.temperature > 0

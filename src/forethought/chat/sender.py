@@ -1,10 +1,13 @@
-"""Asks an endpoint until it answers: retries, waits, a limit of requests per minute, counts."""
+"""Asks an endpoint until it answers: retries, waits, a limit of requests per minute, counts; and
+the threads that ask."""
 
 import math
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from queue import Empty, SimpleQueue
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,6 +22,9 @@ from forethought.chat.protocol import (
 )
 from forethought.configs.acting import ApiConfig
 from forethought.errors import PolicyError
+from forethought.generation.contract import GenerationRequest
+
+ResultT = TypeVar("ResultT")
 
 FIRST_WAIT_S = 1.0
 LONGEST_WAIT_S = 60.0
@@ -93,6 +99,72 @@ class RealClock:
     def stop(self) -> None:
         """Nobody waits any more."""
         self._stopped.set()
+
+
+class RequestThreads(Generic[ResultT]):
+    """Several requests under way at a time, each in a thread; results come in any order."""
+
+    def __init__(
+        self, ask: Callable[[GenerationRequest], ResultT], clock: RealClock, *, most: int
+    ) -> None:
+        """
+        Args:
+            ask: called by any thread.
+            clock: stopped when the threads are to end.
+            most: threads at a time.
+        """
+        self._ask = ask
+        self._clock = clock
+        self._most = most
+        self._threads = 0
+        self._pending = 0
+        self._asked: SimpleQueue[GenerationRequest | None] = SimpleQueue()
+        self._done: SimpleQueue[tuple[GenerationRequest, ResultT | Exception]] = SimpleQueue()
+
+    def submit(self, request: GenerationRequest) -> None:
+        """Asks as soon as a thread is free."""
+        self._pending += 1
+        if self._threads < min(self._most, self._pending):
+            self._threads += 1
+            # A daemon: a request under way does not hold up the end of the process.
+            threading.Thread(target=self._work, daemon=True).start()
+        self._asked.put(request)
+
+    def results(self, *, may_wait: bool) -> list[tuple[GenerationRequest, ResultT]]:
+        """What has come back since the last call.
+
+        Args:
+            may_wait: for the first one, if any is under way.
+
+        Raises:
+            Exception: what asking raised; the other requests are dropped.
+        """
+        found: list[tuple[GenerationRequest, ResultT]] = []
+        while self._pending:
+            try:
+                request, result = self._done.get(block=may_wait and not found)
+            except Empty:
+                break
+            self._pending -= 1
+            if isinstance(result, Exception):
+                self.close()
+                raise result
+            found.append((request, result))
+        return found
+
+    def close(self) -> None:
+        """Ends the threads as soon as the requests under way are over."""
+        self._clock.stop()
+        for _ in range(self._threads):
+            self._asked.put(None)
+
+    def _work(self) -> None:
+        while (request := self._asked.get()) is not None and not self._clock.is_stopped:
+            try:
+                self._done.put((request, self._ask(request)))
+            except Exception as error:  # Of any kind: it is raised by who waits for the result.
+                self._done.put((request, error))
+                return
 
 
 class Sender:

@@ -23,6 +23,8 @@ from forethought.configs.parts import (
     OptimizerConfig,
     PromptConfig,
     RolloutConfig,
+    require,
+    require_common,
 )
 
 
@@ -128,10 +130,16 @@ class RolloutLanguageConfig(LanguageConfig, Protocol):
 
 
 class OfflineConfig(LanguageConfig, Protocol):
-    """Settings of an algorithm that learns in phases, from stored episodes alone."""
+    """Settings of an algorithm that learns values in phases, from stored episodes alone."""
 
     @property
     def data(self) -> Any: ...
+
+    @property
+    def gamma(self) -> float: ...
+
+    @property
+    def polyak_tau(self) -> float: ...
 
 
 if TYPE_CHECKING:
@@ -182,3 +190,37 @@ def settle(config: Any) -> None:
             object.__setattr__(config, one.name, os.fspath(value))
         elif one.name == "environment" and isinstance(value, str):
             object.__setattr__(config, one.name, EnvironmentConfig(value))
+
+
+def require_offline(config: OfflineConfig) -> None:
+    """What algorithms ask that learn values from stored episodes.
+
+    Raises:
+        ConfigError: naming the first field whose value is none of those that it may have.
+    """
+    require_common(config.seed, config.checkpoint_every)
+    require(config.batch_size >= 1, "batch_size", config.batch_size, "1 or more")
+    require(0 <= config.gamma <= 1, "gamma", config.gamma, "0 to 1")
+    tau = config.polyak_tau
+    require(0 < tau <= 1, "polyak_tau", tau, "above 0, at most 1")
+    bins, expected = config.prompt.return_bins, "0: values need no return bin"
+    require(bins == 0, "prompt.return_bins", bins, expected)
+
+
+@property
+def samples_nothing(config: object) -> None:
+    """`max_new_tokens` of an algorithm that samples no tokens: None."""
+    del config
+
+
+@property
+def data_decide(config: object) -> RunLength:
+    """`length` of an algorithm that learns from stored episodes: as far as these decide."""
+    del config
+    return RunLength(UPDATES)
+
+
+@property
+def longest_of_rollout(config: RolloutLanguageConfig) -> int:
+    """`max_new_tokens` of an algorithm whose model also plays: what a rollout samples."""
+    return config.rollout.sampling.max_new_tokens

@@ -35,23 +35,19 @@ def require_common(seed: int, checkpoint_every: int) -> None:
     require(checkpoint_every >= 1, "checkpoint_every", checkpoint_every, "1 or more")
 
 
-def require_offline(
-    *, bc_epochs: float, batch_size: int, gamma: float, polyak_tau: float, return_bins: int
-) -> None:
-    """What algorithms ask that learn values from stored episodes."""
-    require(bc_epochs >= 0, "bc_epochs", bc_epochs, "0 or more")
-    require(batch_size >= 1, "batch_size", batch_size, "1 or more")
-    require(0 <= gamma <= 1, "gamma", gamma, "0 to 1")
-    require(0 < polyak_tau <= 1, "polyak_tau", polyak_tau, "above 0, at most 1")
-    expected = "0: values need no return bin"
-    require(return_bins == 0, "prompt.return_bins", return_bins, expected)
-
-
 def require_value_heads(*, expectile: float, head_learning_rate: float) -> None:
     """What algorithms ask whose values are heads: Q1, Q2 and V."""
     require(0 < expectile < 1, "expectile", expectile, "between 0 and 1")
     rate = head_learning_rate
     require(0 < rate <= 0.1, "head_learning_rate", rate, "above 0, at most 0.1")
+
+
+def require_return_range(low: float | None, high: float | None) -> None:
+    """What algorithms ask of returns that become 0 and 1: both are declared, or neither."""
+    if low is None or high is None:
+        require(low is high, "return_min and return_max", (low, high), "both or neither")
+    else:
+        require(low < high, "return_max", high, f"above return_min ({low:g})")
 
 
 _SHORT = reprlib.Repr()
@@ -205,6 +201,13 @@ class OptimizerConfig:
         require(self.epsilon > 0, "optimizer.epsilon", self.epsilon, "above 0")
         norm = self.max_gradient_norm
         require(norm > 0, "optimizer.max_gradient_norm", norm, "above 0")
+
+
+FROM_SCRATCH = OptimizerConfig(
+    learning_rate=1e-3, final_learning_rate=1e-5, warmup_steps=20, epsilon=1e-8
+)
+"""Defaults where a randomly initialized model learns from responses: supervised fine-tuning, and
+algorithms that learn from stored episodes."""
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from forethought.environments.parts import (
     Episode,
     ExpertName,
     concluded,
-    is_whole_number,
     last_match,
     random_choice,
     read_field,
     require_option,
+    require_whole_number,
 )
 from forethought.types import Claim, Metric, Observation, ThoughtFacts
 
@@ -51,7 +51,7 @@ class Bandit:
     """
 
     def __init__(self, arms: int = 4, expert: ExpertName = "optimal") -> None:
-        require_option(is_whole_number(arms, 2, 26), "arms", arms, "a whole number from 2 to 26")
+        require_whole_number("arms", arms, 2, 26)
         require_option(expert in EXPERTS, "expert", expert, " or ".join(EXPERTS))
         self.expert_name = expert
         self._actions = tuple(LETTERS[:arms])

@@ -41,6 +41,16 @@ def is_whole_number(value: object, low: int, high: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
+def require_whole_number(name: str, value: object, low: int, high: int) -> None:
+    """Refuses a setting that is no whole number from `low` to `high`.
+
+    Raises:
+        ConfigError: naming it, its value and the range.
+    """
+    is_fine = is_whole_number(value, low, high)
+    require_option(is_fine, name, value, f"a whole number from {low} to {high}")
+
+
 def is_flag(value: object) -> bool:
     """Whether `value` is True or False, and not something that passes for it."""
     return isinstance(value, bool)

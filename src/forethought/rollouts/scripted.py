@@ -27,9 +27,9 @@ from forethought.errors import EnvironmentUnusableError
 from forethought.prompts.history import HistoryPrompter, past_step, with_history
 from forethought.prompts.responses import asks_for_thoughts, strict_format, write_response
 from forethought.rollouts.collector import MAX_FAILURES
+from forethought.rollouts.slot import failed_episode
 from forethought.types import (
     Completion,
-    EnvironmentFailure,
     FinishReason,
     Metric,
     Observation,
@@ -144,7 +144,7 @@ def play(
                         f"{environment_id}: {failures} episodes in a row could not be played; "
                         f"the last one: {outcome.failure}: {outcome.message}"
                     )
-                yield _given_up(environment_id, seed, outcome.failure)
+                yield failed_episode(environment_id, seed, outcome.failure)
             else:
                 failures = 0
                 yield outcome
@@ -264,20 +264,6 @@ def _outcome(environment: Environment) -> tuple[bool, tuple[Metric, ...]]:
     success, metrics = environment.success(), environment.metrics()
     check_outcome(success, metrics)
     return success, metrics
-
-
-def _given_up(environment_id: str, seed: int, failure: EnvironmentFailure) -> Trajectory:
-    return Trajectory(
-        environment_id=environment_id,
-        seed=seed,
-        task_type="",
-        first_step=0,
-        steps=(),
-        bootstrap_value=None,
-        success=False,
-        metrics=(),
-        failure=failure,
-    )
 
 
 def _step(

@@ -214,11 +214,19 @@ def played(slot: Slot, reply: Observed, environment_id: str, *, has_ended: bool)
 
 
 def given_up(slot: Slot, environment_id: str, failure: EnvironmentFailure) -> Trajectory:
+    """The episode of a slot, which the environment did not bring to an end."""
+    task_type = "" if slot.observation is None else slot.observation.task_type
+    return failed_episode(environment_id, slot.seed, failure, task_type=task_type)
+
+
+def failed_episode(
+    environment_id: str, seed: int, failure: EnvironmentFailure, *, task_type: str = ""
+) -> Trajectory:
     """An episode that the environment did not bring to an end: no steps, no reward of zero."""
     return Trajectory(
         environment_id=environment_id,
-        seed=slot.seed,
-        task_type="" if slot.observation is None else slot.observation.task_type,
+        seed=seed,
+        task_type=task_type,
         first_step=0,
         steps=(),
         bootstrap_value=None,

@@ -1,16 +1,41 @@
-"""Who writes a run's responses: its own policy, or engines elsewhere in its name."""
+"""Who writes a run's responses, its own policy or engines elsewhere in its name, and whether they
+have the log-probs that the trained weights give them."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
 
 from forethought.chat.remote import RemotePolicy
 from forethought.configs.generation import GenerationConfig
-from forethought.configs.parts import require
+from forethought.configs.parts import ComputeConfig, require
+from forethought.errors import OffPolicyError
 from forethought.generation.contract import Policy
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.generation.published import Publisher
 from forethought.rollouts.board import Board
 from forethought.training.run import Run
+
+RATIO_TOLERANCE = 1e-3
+"""In fp32, before the first update of an iteration, every ratio is 1 within this."""
+
+
+def require_on_policy(
+    max_ratio_error: float, compute: ComputeConfig, generation: GenerationConfig
+) -> None:
+    """Refuses responses whose recomputed log-probs are not those that were sampled. bf16 and
+    engines elsewhere may round as they like.
+
+    Args:
+        max_ratio_error: the largest |ratio - 1| before the first update.
+
+    Raises:
+        OffPolicyError: prompt, image, ids or weights are not those of the rollout.
+    """
+    is_own = compute.precision == "fp32" and not generation.engine
+    if is_own and max_ratio_error > RATIO_TOLERANCE:
+        raise OffPolicyError(
+            f"before the first update a ratio is off 1 by {max_ratio_error:.2g} — expected at most "
+            f"{RATIO_TOLERANCE:g}: the recomputed log-probs are not those that were sampled"
+        )
 
 
 @contextmanager

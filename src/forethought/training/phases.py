@@ -10,7 +10,8 @@ from time import perf_counter
 from typing import Generic, NamedTuple, TypeVar
 
 from forethought.configs.contract import OfflineConfig
-from forethought.offline.dataset import shuffled_batch
+from forethought.generation.huggingface import HuggingFacePolicy
+from forethought.offline.dataset import load_episodes, shuffled_batch
 from forethought.offline.episodes import Episode
 from forethought.training.optim import Updater
 from forethought.training.run import Run
@@ -18,6 +19,25 @@ from forethought.training.state import Trainable
 from forethought.types import Metric
 
 PhaseT = TypeVar("PhaseT", bound=str)
+
+
+def read_episodes(
+    config: OfflineConfig,
+    policy: HuggingFacePolicy,
+    run: Run,
+    is_known: Callable[[Episode], bool],
+) -> list[Episode]:
+    """The data as sequences of tokens, with a progress bar.
+
+    Args:
+        is_known: whether an episode has anything from which values could be learned.
+
+    Raises:
+        ConfigError: no episode has.
+        StorageError: a shard is refused.
+    """
+    with run.bar("reading", None) as bar:
+        return load_episodes(config.data, policy, is_known, on_episode=bar.update)
 
 
 class Stage(NamedTuple, Generic[PhaseT]):

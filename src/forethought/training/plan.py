@@ -17,7 +17,6 @@ from forethought.errors import ConfigError, PolicyError
 from forethought.models.batching import Example, TokenBatch, build_batch
 from forethought.models.encoding import Encoder
 from forethought.models.loading import LoadedModel, load_outline
-from forethought.models.lora import add_lora
 from forethought.models.tiny import IMAGE_SIZE, SIZES, make_tiny
 from forethought.offline.dataset import require_learnable, stored, stored_earned, unlike
 from forethought.rollouts.scripted import play, random_response
@@ -26,7 +25,7 @@ from forethought.rollouts.task import Task, open_task
 from forethought.runs.checkpoints import model_source
 from forethought.training.memory import measure_flops, update_cost
 from forethought.training.phases import Stage
-from forethought.training.start import texts_of
+from forethought.training.start import texts_of, with_adapters
 from forethought.types import Prompt, Step, Trajectory
 
 SAMPLE_STEPS = 64
@@ -130,18 +129,24 @@ def plan_lines(
     return ["plan", *work, size, *_needs(config, model, lengths, more_memory)]
 
 
-def offline_work(
-    config: OfflineConfig, stages: Callable[[int], Sequence[Stage[Any]]], encoder: Encoder
-) -> tuple[list[str], Lengths, int]:
-    """Lines of the plan of an algorithm that learns in phases, the lengths of a step, and how
-    many steps there are.
+def plan_offline(
+    config: OfflineConfig,
+    stages: Callable[[int], Sequence[Stage[Any]]],
+    more_memory: Callable[[ModelSize], Mapping[str, float]],
+    more_work: Sequence[str] = (),
+) -> list[str]:
+    """The whole plan of an algorithm that learns in phases from stored episodes.
 
     Args:
         stages: from the number of episodes.
+        more_memory: bytes of what it keeps beside the model that is trained, by name; images
+            apart.
+        more_work: what it will do beside its updates, one line each.
 
     Raises:
-        ForethoughtError: data that are not there or hold nothing to learn from.
+        ForethoughtError: as training would.
     """
+    _, encoder, model = open_outline(config)
     path = Path(config.data)
     steps = [len(earned.rewards) for earned in stored_earned(path)]
     if not steps:
@@ -150,8 +155,11 @@ def offline_work(
     work = [
         f"episodes    {len(steps):,}, of {sum(steps) / len(steps):.1f} steps on average",
         f"updates     {phases}; of {config.batch_size} episodes each",
+        *more_work,
     ]
-    return work, lengths_of(first_steps(stored(path)), encoder), sum(steps)
+    lengths = lengths_of(first_steps(stored(path)), encoder)
+    memory = {**more_memory(model), **image_memory(lengths.packed, sum(steps))}
+    return plan_lines(config, model, lengths, work, memory)
 
 
 def head_memory(model: ModelSize) -> float:
@@ -220,10 +228,8 @@ def _open(config: LanguageConfig) -> tuple[Task, LoadedModel | None]:
 
 
 def _adapted(loaded: LoadedModel, config: LanguageConfig) -> LoadedModel:
-    if not config.lora.components or loaded.adapter is not None:
-        return loaded
     with torch.device("meta"):
-        return loaded._replace(adapter=add_lora(loaded.model, config.lora, seed=config.seed))
+        return with_adapters(loaded, config.lora, config.seed)
 
 
 def _measure(loaded: LoadedModel, encoder: Encoder) -> ModelSize:

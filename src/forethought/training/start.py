@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -10,8 +11,10 @@ import torch
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
-from forethought.configs.contract import LanguageConfig
+from forethought.configs.contract import LanguageConfig, RolloutLanguageConfig
 from forethought.configs.parts import LoraConfig
+from forethought.environments.vector import Runner
+from forethought.generation.contract import Policy
 from forethought.generation.huggingface import HuggingFacePolicy, load_value_head
 from forethought.models.actor_critic import ValueHead
 from forethought.models.loading import LoadedModel, load_pretrained
@@ -24,6 +27,7 @@ from forethought.models.tiny import (
     wrap_tokenizer,
 )
 from forethought.offline.dataset import require_learnable
+from forethought.rollouts.collector import Collector
 from forethought.rollouts.scripted import Respond, expert_response, play
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import read_shards
@@ -77,7 +81,7 @@ def start(config: LanguageConfig, run: Run, *, slots: int, critic: bool) -> Star
         proof = task.prove()
         if proof is not None:
             print(proof, file=sys.stderr)
-    loaded = _adapted(loaded, config.lora, config.seed)
+    loaded = with_adapters(loaded, config.lora, config.seed)
     if config.compute.gradient_checkpointing:
         loaded.model.activation_checkpointing_enable({"use_reentrant": False})
     head = None
@@ -132,7 +136,25 @@ def expert_episodes(task: Task, config: LanguageConfig, respond: Respond) -> Ite
     return play(task.id, task.factory(), task.prompter, respond, seeds)
 
 
-def _adapted(loaded: LoadedModel, config: LoraConfig, seed: int) -> LoadedModel:
+def training_collector(
+    task: Task, runner: Runner, policy: Policy, config: RolloutLanguageConfig
+) -> partial[Collector]:
+    """A collector of training episodes; how these are grouped and counted is left to say."""
+    return partial(
+        Collector,
+        environment_id=task.id,
+        runner=runner,
+        policy=policy,
+        prompter=task.prompter,
+        sampling=config.rollout.sampling,
+        on_invalid=config.rollout.on_invalid,
+        split=Split.TRAINING,
+        run_seed=config.seed,
+    )
+
+
+def with_adapters(loaded: LoadedModel, config: LoraConfig, seed: int) -> LoadedModel:
+    """The model with adapters where the settings name parts and it has none yet."""
     if not config.components or loaded.adapter is not None:
         return loaded
     return loaded._replace(adapter=add_lora(loaded.model, config, seed=seed))

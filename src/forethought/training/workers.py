@@ -20,13 +20,13 @@ from forethought.models.encoding import Encoder
 from forethought.models.loading import load_outline
 from forethought.prompts.history import past_step, with_history
 from forethought.rollouts.board import Board, Round, player_name
-from forethought.rollouts.collector import Collected, Collector
-from forethought.rollouts.seeding import Split
+from forethought.rollouts.collector import Collected
 from forethought.rollouts.slot import Cursor, Episode, Start
 from forethought.rollouts.task import Task, open_task
 from forethought.runs.checkpoints import model_source
 from forethought.runs.run_folder import RunFolder
 from forethought.training.run import Run
+from forethought.training.start import training_collector
 from forethought.types import Prompt, Trajectory
 
 LOOK_S = 0.1
@@ -212,7 +212,7 @@ def work(settings: WorkerSettings, config: WorkedConfig) -> int:
     )
     player, count = player_name(), 0
     with task.runner(settings.slots, config.environment.workers) as runner:
-        collector = _collector(task, runner, policy, config)
+        collector = training_collector(task, runner, policy, config)(group_size=config.group_size)
         while not board.is_over:
             episodes = board.claim(player, settings.slots)
             if not episodes:
@@ -229,21 +229,6 @@ def work(settings: WorkerSettings, config: WorkedConfig) -> int:
                 count += board.hand_in(player, episode, trajectory)
     policy.close()
     return count
-
-
-def _collector(task: Task, runner: Runner, policy: RemotePolicy, config: WorkedConfig) -> Collector:
-    rollout = config.rollout
-    return Collector(
-        environment_id=task.id,
-        runner=runner,
-        policy=policy,
-        prompter=task.prompter,
-        sampling=rollout.sampling,
-        on_invalid=rollout.on_invalid,
-        split=Split.TRAINING,
-        run_seed=config.seed,
-        group_size=config.group_size,
-    )
 
 
 def await_run(run: Path, patience_s: float) -> None:

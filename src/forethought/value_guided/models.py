@@ -39,6 +39,17 @@ class Twin(NamedTuple):
         like.processor.save_pretrained(folder)
         settle(folder)
 
+    @torch.no_grad()
+    def follow(self, learning: nn.Module, polyak_tau: float) -> None:
+        """θ̄ ← (1 - τ) θ̄ + τ θ, of what is trained: this twin is the target network.
+
+        Args:
+            learning: θ, a model of the same architecture.
+        """
+        for slow, fast in zip(self.module.parameters(), learning.parameters(), strict=True):
+            if fast.requires_grad:
+                slow.lerp_(fast, polyak_tau)
+
 
 def twin_of(policy: HuggingFacePolicy) -> Twin:
     """A copy of a policy's model; what is not trained is shared, not copied."""

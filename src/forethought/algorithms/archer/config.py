@@ -4,22 +4,22 @@ import math
 from dataclasses import dataclass, field
 
 from forethought.configs.contract import (
-    UPDATES,
     EnvironmentField,
     PathField,
-    RunLength,
+    data_decide,
     environment_field,
     path_field,
+    require_offline,
+    samples_nothing,
     settle,
 )
 from forethought.configs.parts import (
+    FROM_SCRATCH,
     ComputeConfig,
     LoraConfig,
     OptimizerConfig,
     PromptConfig,
     require,
-    require_common,
-    require_offline,
     require_value_heads,
 )
 
@@ -84,36 +84,19 @@ class ArcherConfig:
     environment: EnvironmentField = environment_field()
     prompt: PromptConfig = field(default_factory=PromptConfig)
     lora: LoraConfig = field(default_factory=LoraConfig)
-    optimizer: OptimizerConfig = field(
-        default_factory=lambda: OptimizerConfig(
-            learning_rate=1e-3, final_learning_rate=1e-5, warmup_steps=20, epsilon=1e-8
-        )
-    )
+    optimizer: OptimizerConfig = FROM_SCRATCH
     """Settings of every phase; each has a schedule of its own."""
     compute: ComputeConfig = field(default_factory=ComputeConfig)
 
+    max_new_tokens = samples_nothing
+    length = data_decide
+
     def __post_init__(self) -> None:
         settle(self)
-        require_common(self.seed, self.checkpoint_every)
-        require_offline(
-            bc_epochs=self.bc_epochs,
-            batch_size=self.batch_size,
-            gamma=self.gamma,
-            polyak_tau=self.polyak_tau,
-            return_bins=self.prompt.return_bins,
-        )
+        require_offline(self)
+        require(self.bc_epochs >= 0, "bc_epochs", self.bc_epochs, "0 or more")
         require_value_heads(expectile=self.expectile, head_learning_rate=self.head_learning_rate)
         require(self.critic_epochs > 0, "critic_epochs", self.critic_epochs, "above 0")
         require(self.actor_epochs > 0, "actor_epochs", self.actor_epochs, "above 0")
         require(0 <= self.beta < math.inf, "beta", self.beta, "0 or more")
         require(1 <= self.weight_cap < math.inf, "weight_cap", self.weight_cap, "1 or more")
-
-    @property
-    def max_new_tokens(self) -> None:
-        """None: it samples nothing."""
-        return None
-
-    @property
-    def length(self) -> RunLength:
-        """How far the run goes: the data decide."""
-        return RunLength(UPDATES)

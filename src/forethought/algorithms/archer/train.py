@@ -23,20 +23,13 @@ from forethought.algorithms.archer.critic import (
     target_values,
 )
 from forethought.losses.cross_entropy import advantage_weighted_loss
-from forethought.offline.dataset import load_episodes
 from forethought.offline.episodes import Episode
 from forethought.runs.checkpoints import MODEL_DIR
 from forethought.targets.token_values import advantage_weights, effective_share
 from forethought.training.behavior_cloning import clone_episodes
 from forethought.training.optim import Updater
-from forethought.training.phases import Phases, Stage, run_phases, stages_of
-from forethought.training.plan import (
-    head_memory,
-    image_memory,
-    offline_work,
-    open_outline,
-    plan_lines,
-)
+from forethought.training.phases import Phases, Stage, read_episodes, run_phases, stages_of
+from forethought.training.plan import head_memory, plan_offline
 from forethought.training.run import Existing, open_run
 from forethought.training.start import start
 from forethought.types import Metric
@@ -60,13 +53,7 @@ def train_archer(config: ArcherConfig, *, existing: Existing = "refuse") -> Path
         models = PolicyWithValues(policy, policy_folder="", values_folder=CRITIC, acting=None)
         if run.checkpoint is not None:
             models.load_values(run.checkpoint / MODEL_DIR)
-        with run.bar("reading", None) as bar:
-            episodes = load_episodes(
-                config.data,
-                models.policy,
-                lambda one: one.known_completions > 0,
-                on_episode=bar.update,
-            )
+        episodes = read_episodes(config, policy, run, lambda one: one.known_completions > 0)
         context = ArcherContext(models, config, run)
         phases = Phases(
             "archer",
@@ -207,8 +194,8 @@ def plan_archer(config: ArcherConfig) -> list[str]:
     Raises:
         ForethoughtError: as training would.
     """
-    _, encoder, model = open_outline(config)
-    work, lengths, steps = offline_work(config, partial(plan_stages, config), encoder)
-    memory = {"critic": 4 * model.trained, "heads": head_memory(model)}
-    memory |= image_memory(lengths.packed, steps)
-    return plan_lines(config, model, lengths, work, memory)
+    return plan_offline(
+        config,
+        partial(plan_stages, config),
+        lambda model: {"critic": 4 * model.trained, "heads": head_memory(model)},
+    )

@@ -11,6 +11,7 @@ from forethought.configs.contract import (
     PathField,
     RunLength,
     environment_field,
+    longest_of_rollout,
     optional_path_field,
     path_field,
     settle,
@@ -23,6 +24,7 @@ from forethought.configs.parts import (
     PromptConfig,
     RolloutConfig,
     require,
+    require_common,
 )
 
 LossType = Literal[
@@ -178,9 +180,11 @@ class DPOConfig:
     compute: ComputeConfig = field(default_factory=ComputeConfig)
     generation: GenerationConfig = field(default_factory=GenerationConfig)
 
+    max_new_tokens = longest_of_rollout
+
     def __post_init__(self) -> None:
         settle(self)
-        require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
+        require_common(self.seed, self.checkpoint_every)
         steps = self.rollout.steps_per_iteration
         expected = f"at least rollout.steps_per_iteration ({steps})"
         require(self.total_steps >= steps, "total_steps", self.total_steps, expected)
@@ -197,8 +201,6 @@ class DPOConfig:
         expected = f"1 to pairs_per_iteration ({self.pairs_per_iteration})"
         is_fine = 1 <= self.batch_size <= self.pairs_per_iteration
         require(is_fine, "batch_size", self.batch_size, expected)
-        every = self.checkpoint_every
-        require(every >= 1, "checkpoint_every", every, "1 or more")
 
     def _check_objective(self) -> None:
         require(0 < self.beta < math.inf, "beta", self.beta, "above 0")
@@ -293,11 +295,6 @@ class DPOConfig:
     def updates_per_iteration(self) -> int:
         """Optimizer steps between two collections, at most."""
         return self.passes * math.ceil(self.pairs_per_iteration / self.batch_size)
-
-    @property
-    def max_new_tokens(self) -> int:
-        """The longest completion."""
-        return self.rollout.sampling.max_new_tokens
 
     @property
     def length(self) -> RunLength:

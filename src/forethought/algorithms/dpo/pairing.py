@@ -14,7 +14,6 @@ from forethought.environments.vector import Runner
 from forethought.errors import ConfigError
 from forethought.generation.contract import Policy
 from forethought.rollouts.collector import Collected, Collector
-from forethought.rollouts.seeding import Split
 from forethought.rollouts.slot import Start
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.task import Task
@@ -30,6 +29,7 @@ from forethought.targets.pairs import (
 )
 from forethought.targets.preference import lookahead_score, trajectory_scores
 from forethought.training.run import Run
+from forethought.training.start import training_collector
 from forethought.types import Trajectory
 
 _BRANCHES = 1 << 48
@@ -82,23 +82,13 @@ def make_collectors(
     on_step: Callable[[int], object],
 ) -> Collectors:
     """Slots that play training episodes, and the same slots for what branches off them."""
-    rollout = config.rollout
     make = partial(
-        Collector,
-        environment_id=task.id,
-        runner=runner,
-        policy=policy,
-        prompter=task.prompter,
-        sampling=rollout.sampling,
-        on_invalid=rollout.on_invalid,
-        split=Split.TRAINING,
-        run_seed=config.seed,
-        on_step=partial(on_step, run.processes),
+        training_collector(task, runner, policy, config), on_step=partial(on_step, run.processes)
     )
     whole = make(
         group_size=config.group_size if config.pairing in OF_WHOLE_EPISODES else 1,
         first_slot=runner.slots * run.process,
-        total_slots=rollout.num_envs,
+        total_slots=config.rollout.num_envs,
     )
     if run.progress is not None and config.data is None:
         whole.restore(run.progress.cursors[run.process])

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from forethought.algorithms.dpo.config import DPOConfig
-from forethought.errors import OffPolicyError
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.losses.preference import Responses
 from forethought.models.actor_critic import Scores
@@ -27,6 +26,7 @@ from forethought.models.encoding import Encoder
 from forethought.offline.rows import stored_prompt
 from forethought.prompts.responses import parse_response
 from forethought.targets.pairs import Pair
+from forethought.training.engines import require_on_policy
 from forethought.training.optim import Updater
 from forethought.training.reference import Reference
 from forethought.training.run import Run
@@ -213,10 +213,6 @@ def sums_of(scores: Scores, thought_mask_BT: Tensor, mask_BT: Tensor) -> tuple[T
     return thoughts_B, action_B
 
 
-RATIO_TOLERANCE = 1e-3
-"""In fp32, before the first update of an iteration, every token's ratio is 1 within this."""
-
-
 class DPOContext(NamedTuple):
     """What every part of an iteration works with."""
 
@@ -271,12 +267,7 @@ def ask_reference(pairs: Sequence[Pair], context: DPOContext) -> Known:
     sides = [(response, scored[response.key]) for pair in samples for response in pair]
     largest = max((deviation(*side) for side in sides), default=0.0) if not config.data else 0.0
     largest = max(run.gather([largest]))
-    is_own = config.compute.precision == "fp32" and not config.generation.engine
-    if is_own and largest > RATIO_TOLERANCE:
-        raise OffPolicyError(
-            f"before the first update a ratio is off 1 by {largest:.2g} — expected at most "
-            f"{RATIO_TOLERANCE:g}: the recomputed log-probs are not those that were sampled"
-        )
+    require_on_policy(largest, config.compute, config.generation)
     ratios = sum(s.own - s.reference_thoughts - s.reference_action for _, s in sides)
     known = [
         response._replace(

@@ -15,7 +15,6 @@ from torch import Tensor
 from forethought.algorithms.ilql.config import ILQLConfig
 from forethought.losses.ilql import conservative_loss, double_q_loss, expectile_loss
 from forethought.models.loading import BEHAVIOR
-from forethought.offline.dataset import load_episodes
 from forethought.offline.episodes import (
     Episode,
     gather_actions,
@@ -30,14 +29,8 @@ from forethought.targets.reward_map import ENVIRONMENT_UNITS
 from forethought.targets.token_values import monte_carlo_targets, td_targets
 from forethought.training.behavior_cloning import clone_episodes
 from forethought.training.optim import Updater
-from forethought.training.phases import Phases, Stage, run_phases, stages_of
-from forethought.training.plan import (
-    head_memory,
-    image_memory,
-    offline_work,
-    open_outline,
-    plan_lines,
-)
+from forethought.training.phases import Phases, Stage, read_episodes, run_phases, stages_of
+from forethought.training.plan import head_memory, plan_offline
 from forethought.training.run import Existing, Run, open_run
 from forethought.training.start import start
 from forethought.types import Metric
@@ -68,13 +61,7 @@ def train_ilql(config: ILQLConfig, *, existing: Existing = "refuse") -> Path:
         )
         if run.checkpoint is not None:
             models.load_values(run.checkpoint / MODEL_DIR)
-        with run.bar("reading", None) as bar:
-            episodes = load_episodes(
-                config.data,
-                models.policy,
-                lambda one: known_actions(one, config) > 0,
-                on_episode=bar.update,
-            )
+        episodes = read_episodes(config, policy, run, lambda one: known_actions(one, config) > 0)
         context = ILQLContext(models, config, run)
         phases = Phases(
             "ilql",
@@ -287,8 +274,8 @@ def plan_ilql(config: ILQLConfig) -> list[str]:
     Raises:
         ForethoughtError: as training would.
     """
-    _, encoder, model = open_outline(config)
-    work, lengths, steps = offline_work(config, partial(plan_stages, config), encoder)
-    memory = {"behavior": 4 * model.trained, "heads": head_memory(model)}
-    memory |= image_memory(lengths.packed, steps)
-    return plan_lines(config, model, lengths, work, memory)
+    return plan_offline(
+        config,
+        partial(plan_stages, config),
+        lambda model: {"behavior": 4 * model.trained, "heads": head_memory(model)},
+    )

@@ -10,6 +10,7 @@ from forethought.configs.contract import (
     PathField,
     RunLength,
     environment_field,
+    longest_of_rollout,
     path_field,
     settle,
 )
@@ -126,6 +127,8 @@ class PPOConfig:
     compute: ComputeConfig = field(default_factory=ComputeConfig)
     generation: GenerationConfig = field(default_factory=GenerationConfig)
 
+    max_new_tokens = longest_of_rollout
+
     def __post_init__(self) -> None:
         settle(self)
         require_common(self.seed, self.checkpoint_every)
@@ -200,11 +203,6 @@ class PPOConfig:
     def data(self) -> None:
         """None: it learns from its own episodes."""
         return None
-
-    @property
-    def max_new_tokens(self) -> int:
-        """The longest completion."""
-        return self.rollout.sampling.max_new_tokens
 
     @property
     def length(self) -> RunLength:

@@ -33,7 +33,6 @@ from forethought.environments.vector import Runner
 from forethought.generation.contract import Policy
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import Collected, Collector
-from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import Task
 from forethought.training.engines import acting
 from forethought.training.optim import ScheduleSpan
@@ -47,7 +46,7 @@ from forethought.training.plan import (
 )
 from forethought.training.reference import Reference, load_reference, start_reference
 from forethought.training.run import Existing, Run, advance, open_run
-from forethought.training.start import start
+from forethought.training.start import start, training_collector
 from forethought.training.summary import (
     Stopwatch,
     steps_played,
@@ -170,15 +169,7 @@ def make_collector(
     if config.generation.workers:
         collector = WorkedCollector(task, runner, policy, config, run, partial(on_step, 1))
     else:
-        collector = Collector(
-            environment_id=task.id,
-            runner=runner,
-            policy=actor,
-            prompter=task.prompter,
-            sampling=rollout.sampling,
-            on_invalid=rollout.on_invalid,
-            split=Split.TRAINING,
-            run_seed=config.seed,
+        collector = training_collector(task, runner, actor, config)(
             bootstraps=config.has_critic,
             group_size=config.group_size,
             first_slot=runner.slots * run.process,

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.samples import Old, Sample, lay_out, plan
-from forethought.errors import OffPolicyError
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.losses.elements import masked_mean
 from forethought.losses.ppo import (
@@ -26,13 +25,11 @@ from forethought.losses.ppo import (
 from forethought.losses.thought_preference import action_consistency_loss
 from forethought.models.actor_critic import Scores
 from forethought.models.batching import Rows, TokenBatch
+from forethought.training.engines import require_on_policy
 from forethought.training.optim import ScheduleSpan, Updater
 from forethought.training.reference import Reference
 from forethought.training.run import Run
 from forethought.types import Metric
-
-RATIO_TOLERANCE = 1e-3
-"""In fp32, before the first update of an iteration, every ratio is 1 within this."""
 
 
 class PPOContext(NamedTuple):
@@ -91,12 +88,7 @@ def recompute_logprobs(
                 old_logprobs=logprobs_T.tolist(), old_value=float(values_B[position])
             )
     largest = max(run.gather([largest]))
-    is_own = config.compute.precision == "fp32" and not config.generation.engine
-    if is_own and largest > RATIO_TOLERANCE:
-        raise OffPolicyError(
-            f"before the first update a ratio is off 1 by {largest:.2g} — expected at most "
-            f"{RATIO_TOLERANCE:g}: the recomputed log-probs are not those that were sampled"
-        )
+    require_on_policy(largest, config.compute, config.generation)
     return recomputed, largest
 
 

@@ -6,22 +6,23 @@ from typing import Literal
 
 from forethought.configs.acting import ActingConfig, SupportConfig
 from forethought.configs.contract import (
-    UPDATES,
     EnvironmentField,
     PathField,
-    RunLength,
+    data_decide,
     environment_field,
     path_field,
+    require_offline,
+    samples_nothing,
     settle,
 )
 from forethought.configs.parts import (
+    FROM_SCRATCH,
     ComputeConfig,
     LoraConfig,
     OptimizerConfig,
     PromptConfig,
     require,
-    require_common,
-    require_offline,
+    require_return_range,
 )
 
 
@@ -112,48 +113,26 @@ class QSFTConfig:
     environment: EnvironmentField = environment_field()
     prompt: PromptConfig = field(default_factory=PromptConfig)
     lora: LoraConfig = field(default_factory=LoraConfig)
-    optimizer: OptimizerConfig = field(
-        default_factory=lambda: OptimizerConfig(
-            learning_rate=1e-3, final_learning_rate=1e-5, warmup_steps=20, epsilon=1e-8
-        )
-    )
+    optimizer: OptimizerConfig = FROM_SCRATCH
     """Settings of either phase; each has a schedule of its own."""
     compute: ComputeConfig = field(default_factory=ComputeConfig)
 
+    max_new_tokens = samples_nothing
+    length = data_decide
+
     def __post_init__(self) -> None:
         settle(self)
-        require_common(self.seed, self.checkpoint_every)
-        require_offline(
-            bc_epochs=self.bc_epochs,
-            batch_size=self.batch_size,
-            gamma=self.gamma,
-            polyak_tau=self.polyak_tau,
-            return_bins=self.prompt.return_bins,
-        )
+        require_offline(self)
+        require(self.bc_epochs >= 0, "bc_epochs", self.bc_epochs, "0 or more")
         require(self.epochs > 0, "epochs", self.epochs, "above 0")
         known = self.mc_epochs
         require(0 <= known < math.inf, "mc_epochs", known, "0 or more")
         sharp = self.backup_beta
         require(sharp is None or 0 <= sharp < math.inf, "backup_beta", sharp, "0 or more, or null")
-        low, high = self.return_min, self.return_max
-        if low is None or high is None:
-            require(low is high, "return_min and return_max", (low, high), "both or neither")
-        else:
-            require(low < high, "return_max", high, f"above return_min ({low:g})")
-            ranges = self.return_normalization
-            require(
-                ranges == "data", "return_normalization", ranges, "data, where a range is declared"
-            )
+        require_return_range(self.return_min, self.return_max)
+        is_data, expected = self.return_normalization == "data", "data, where a range is declared"
+        is_fine = is_data or self.return_min is None
+        require(is_fine, "return_normalization", self.return_normalization, expected)
         is_legal, answers = self.action_set == "legal", self.prompt.format
         expected = "action_only with action_set legal"
         require(not is_legal or answers == "action_only", "prompt.format", answers, expected)
-
-    @property
-    def max_new_tokens(self) -> None:
-        """None: it samples nothing."""
-        return None
-
-    @property
-    def length(self) -> RunLength:
-        """How far the run goes: the data decide."""
-        return RunLength(UPDATES)

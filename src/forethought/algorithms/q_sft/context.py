@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import torch
 from torch import nn
 
 from forethought.algorithms.q_sft.config import QSFTConfig
@@ -82,17 +81,11 @@ class QSFTModels:
             self.behavior.module.eval()
             self._trained = self.likelihood.module
 
-    @torch.no_grad()
     def update_target_network(self, polyak_tau: float) -> None:
         """θ̄ ← (1 - α) θ̄ + α θ, of what is trained."""
         assert self.likelihood is not None
         assert self.target is not None
-        moving = zip(
-            self.target.module.parameters(), self.likelihood.module.parameters(), strict=True
-        )
-        for slow, fast in moving:
-            if fast.requires_grad:
-                slow.lerp_(fast, polyak_tau)
+        self.target.follow(self.likelihood.module, polyak_tau)
 
     def save(self, folder: Path) -> None:
         """Writes what is there, each as a model of its own."""

@@ -24,7 +24,7 @@ from forethought.offline.episodes import Episode, lay_out
 from forethought.training.behavior_cloning import cloning_loss
 from forethought.training.optim import Updater
 from forethought.training.phases import Phases, Stage, run_phases, stages_of
-from forethought.training.plan import image_memory, offline_work, open_outline, plan_lines
+from forethought.training.plan import plan_offline
 from forethought.training.run import Existing, open_run
 from forethought.types import Metric
 
@@ -129,12 +129,12 @@ def plan_q_sft(config: QSFTConfig) -> list[str]:
     Raises:
         ForethoughtError: as training would.
     """
-    _, encoder, model = open_outline(config)
-    work, lengths, steps = offline_work(config, partial(plan_stages, config), encoder)
     maps = find_maps(config).maps
     ends = f"from {maps[0].lowest:g} to {maps[0].highest:g}"
     more = f", those from the last step on {maps[-1].lowest:g} to {maps[-1].highest:g}"
-    work.append(f"reward map  returns {ends} become 0 to 1{more if len(maps) > 1 else ''}")
-    memory = {"behavior and target": 2 * 4 * model.trained}
-    memory |= image_memory(lengths.packed, steps)
-    return plan_lines(config, model, lengths, work, memory)
+    return plan_offline(
+        config,
+        partial(plan_stages, config),
+        lambda model: {"behavior and target": 2 * 4 * model.trained},
+        [f"reward map  returns {ends} become 0 to 1{more if len(maps) > 1 else ''}"],
+    )

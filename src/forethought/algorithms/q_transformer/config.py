@@ -4,22 +4,23 @@ import math
 from dataclasses import dataclass, field
 
 from forethought.configs.contract import (
-    UPDATES,
     EnvironmentField,
     PathField,
-    RunLength,
+    data_decide,
     environment_field,
     path_field,
+    require_offline,
+    samples_nothing,
     settle,
 )
 from forethought.configs.parts import (
+    FROM_SCRATCH,
     ComputeConfig,
     LoraConfig,
     OptimizerConfig,
     PromptConfig,
     require,
-    require_common,
-    require_offline,
+    require_return_range,
 )
 
 
@@ -71,38 +72,16 @@ class QTransformerConfig:
     environment: EnvironmentField = environment_field()
     prompt: PromptConfig = field(default_factory=PromptConfig)
     lora: LoraConfig = field(default_factory=LoraConfig)
-    optimizer: OptimizerConfig = field(
-        default_factory=lambda: OptimizerConfig(
-            learning_rate=1e-3, final_learning_rate=1e-5, warmup_steps=20, epsilon=1e-8
-        )
-    )
+    optimizer: OptimizerConfig = FROM_SCRATCH
     compute: ComputeConfig = field(default_factory=ComputeConfig)
+
+    max_new_tokens = samples_nothing
+    length = data_decide
 
     def __post_init__(self) -> None:
         settle(self)
-        require_common(self.seed, self.checkpoint_every)
-        require_offline(
-            bc_epochs=0.0,
-            batch_size=self.batch_size,
-            gamma=self.gamma,
-            polyak_tau=self.polyak_tau,
-            return_bins=self.prompt.return_bins,
-        )
+        require_offline(self)
         require(self.epochs > 0, "epochs", self.epochs, "above 0")
         weight = self.conservative_weight
         require(0 <= weight < math.inf, "conservative_weight", weight, "0 or more")
-        low, high = self.return_min, self.return_max
-        if low is None or high is None:
-            require(low is high, "return_min and return_max", (low, high), "both or neither")
-        else:
-            require(low < high, "return_max", high, f"above return_min ({low:g})")
-
-    @property
-    def max_new_tokens(self) -> None:
-        """None: it samples nothing."""
-        return None
-
-    @property
-    def length(self) -> RunLength:
-        """How far the run goes: the data decide."""
-        return RunLength(UPDATES)
+        require_return_range(self.return_min, self.return_max)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from forethought.algorithms.q_transformer.config import QTransformerConfig
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.losses.q_transformer import q_transformer_loss, q_transformer_targets, q_values
-from forethought.offline.dataset import load_episodes, stored, stored_earned
+from forethought.offline.dataset import stored, stored_earned
 from forethought.offline.episodes import (
     Episode,
     gather_actions,
@@ -27,8 +27,8 @@ from forethought.runs.checkpoints import MODEL_DIR
 from forethought.targets.reward_map import RewardMap, StepMaps, fit_reward_map, require_in_range
 from forethought.targets.token_values import monte_carlo_targets
 from forethought.training.optim import Updater
-from forethought.training.phases import Phases, Stage, run_phases, stages_of
-from forethought.training.plan import image_memory, offline_work, open_outline, plan_lines
+from forethought.training.phases import Phases, Stage, read_episodes, run_phases, stages_of
+from forethought.training.plan import plan_offline
 from forethought.training.run import Existing, Run, open_run
 from forethought.training.start import start
 from forethought.types import Metric
@@ -54,14 +54,6 @@ class QTransformerModels:
     def module(self) -> nn.Module:
         """Its parameters that require a gradient are trained."""
         return self.policy.module
-
-    @torch.no_grad()
-    def update_target_network(self, polyak_tau: float) -> None:
-        """θ̄ ← (1 - τ) θ̄ + τ θ, of what is trained."""
-        moving = zip(self.target.module.parameters(), self.policy.module.parameters(), strict=True)
-        for slow, fast in moving:
-            if fast.requires_grad:
-                slow.lerp_(fast, polyak_tau)
 
     def save(self, folder: Path) -> None:
         """Writes a model that any language model's loader reads, and the target network in it."""
@@ -91,10 +83,7 @@ def train_q_transformer(config: QTransformerConfig, *, existing: Existing = "ref
         if run.checkpoint is not None:
             target = load_twin(run.checkpoint / MODEL_DIR / TARGET, policy)
         maps = find_maps(config)
-        with run.bar("reading", None) as bar:
-            episodes = load_episodes(
-                config.data, policy, lambda one: one.known_actions > 0, on_episode=bar.update
-            )
+        episodes = read_episodes(config, policy, run, lambda one: one.known_actions > 0)
         models = QTransformerModels(policy, target)
         context = QTransformerContext(models, maps, config, run)
         phases = Phases[Phase]("q-transformer", models, begin, partial(update, context=context))
@@ -131,12 +120,13 @@ def plan_q_transformer(config: QTransformerConfig) -> list[str]:
     Raises:
         ForethoughtError: as training would.
     """
-    _, encoder, model = open_outline(config)
-    work, lengths, steps = offline_work(config, partial(plan_stages, config), encoder)
     (one,) = find_maps(config).maps
-    work.append(f"reward map  returns from {one.lowest:g} to {one.highest:g} become 0 to 1")
-    memory = {"target": 4 * model.trained} | image_memory(lengths.packed, steps)
-    return plan_lines(config, model, lengths, work, memory)
+    return plan_offline(
+        config,
+        partial(plan_stages, config),
+        lambda model: {"target": 4 * model.trained},
+        [f"reward map  returns from {one.lowest:g} to {one.highest:g} become 0 to 1"],
+    )
 
 
 def begin(phase: Phase) -> None:
@@ -174,7 +164,7 @@ def update(
     ]
     norm = updater.step(losses)
     policy.weights_changed()
-    models.update_target_network(config.polyak_tau)
+    models.target.follow(policy.module, config.polyak_tau)
     means = zip(LOSSES, run.sum(totals).tolist(), strict=True)
     shown = [Metric(name, mean) for name, mean in means]
     return [*shown, Metric("gradient_norm", norm), *summarize(run.sum(sums))]

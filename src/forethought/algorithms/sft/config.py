@@ -11,9 +11,11 @@ from forethought.configs.contract import (
     environment_field,
     optional_path_field,
     path_field,
+    samples_nothing,
     settle,
 )
 from forethought.configs.parts import (
+    FROM_SCRATCH,
     ComputeConfig,
     LoraConfig,
     OptimizerConfig,
@@ -70,12 +72,10 @@ class SFTConfig:
     environment: EnvironmentField = environment_field()
     prompt: PromptConfig = field(default_factory=PromptConfig)
     lora: LoraConfig = field(default_factory=LoraConfig)
-    optimizer: OptimizerConfig = field(
-        default_factory=lambda: OptimizerConfig(
-            learning_rate=1e-3, final_learning_rate=1e-5, warmup_steps=20, epsilon=1e-8
-        )
-    )
+    optimizer: OptimizerConfig = FROM_SCRATCH
     compute: ComputeConfig = field(default_factory=ComputeConfig)
+
+    max_new_tokens = samples_nothing
 
     def __post_init__(self) -> None:
         settle(self)
@@ -117,11 +117,6 @@ class SFTConfig:
         if self.data is not None or self.dagger_data is not None:
             return None
         return self.updates(self.expert_steps)
-
-    @property
-    def max_new_tokens(self) -> None:
-        """None: it samples nothing."""
-        return None
 
     @property
     def length(self) -> RunLength:

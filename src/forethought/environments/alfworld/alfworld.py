@@ -36,7 +36,7 @@ from forethought.environments.contract import (
     Transition,
     Wording,
 )
-from forethought.environments.parts import Episode, is_flag, is_whole_number, require_option
+from forethought.environments.parts import Episode, is_flag, require_option, require_whole_number
 from forethought.types import Image, Metric, Observation, ThoughtFacts
 
 SplitOption = Literal["by_seed", "train", "valid_seen", "valid_unseen"]
@@ -115,20 +115,13 @@ class ALFWorld:
         splits = get_args(SplitOption)
         require_option(split in splits, "split", split, ", ".join(splits))
         require_option(games is None or bool(games), "games", games, "a folder, or nothing")
-        require_option(
-            is_whole_number(limit_steps, 1, 1000), "limit_steps", limit_steps, "1 to 1000"
-        )
+        require_whole_number("limit_steps", limit_steps, 1, 1000)
         require_option(reward in get_args(Reward), "reward", reward, "paper or reference")
         require_option(match in get_args(Match), "match", match, "exact or reference")
         require_option(view in get_args(View), "view", view, "text, image or both")
         require_option(is_flag(labels), "labels", labels, "True or False")
         require_option(expert in get_args(Expert), "expert", expert, "direct or scan")
-        require_option(
-            is_whole_number(image_size, MIN_SIZE, MAX_SIZE),
-            "image_size",
-            image_size,
-            f"a whole number from {MIN_SIZE} to {MAX_SIZE}",
-        )
+        require_whole_number("image_size", image_size, MIN_SIZE, MAX_SIZE)
         require_option(
             not labels or image_size >= SMALLEST_WITH_LABELS,
             "image_size",

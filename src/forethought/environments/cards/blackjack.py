@@ -39,11 +39,11 @@ from forethought.environments.parts import (
     ExpertName,
     concluded,
     is_flag,
-    is_whole_number,
     last_match,
     random_choice,
     read_field,
     require_option,
+    require_whole_number,
 )
 from forethought.types import Claim, Image, Metric, Observation, ThoughtFacts
 
@@ -121,12 +121,7 @@ class Blackjack:
         expert: ExpertName = "optimal",
     ) -> None:
         require_option(rules in ("paper", "reference"), "rules", rules, "paper or reference")
-        require_option(
-            is_whole_number(image_size, MIN_SIZE, MAX_SIZE),
-            "image_size",
-            image_size,
-            f"a whole number from {MIN_SIZE} to {MAX_SIZE}",
-        )
+        require_whole_number("image_size", image_size, MIN_SIZE, MAX_SIZE)
         require_option(is_flag(natural), "natural", natural, "True or False")
         require_option(expert in EXPERTS, "expert", expert, " or ".join(EXPERTS))
         self.rules = rules

@@ -43,9 +43,9 @@ from forethought.environments.parts import (
     Episode,
     ExpertName,
     is_flag,
-    is_whole_number,
     random_choice,
     require_option,
+    require_whole_number,
 )
 from forethought.types import Metric, Observation, ThoughtFacts
 
@@ -338,9 +338,4 @@ def points24(
 
 def _require_common(rules: str, image_size: int) -> None:
     require_option(rules in get_args(RuleSet), "rules", rules, "paper or reference")
-    require_option(
-        is_whole_number(image_size, MIN_SIZE, MAX_SIZE),
-        "image_size",
-        image_size,
-        f"a whole number from {MIN_SIZE} to {MAX_SIZE}",
-    )
+    require_whole_number("image_size", image_size, MIN_SIZE, MAX_SIZE)

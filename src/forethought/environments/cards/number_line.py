@@ -16,11 +16,11 @@ from forethought.environments.parts import (
     Episode,
     ExpertName,
     concluded,
-    is_whole_number,
     last_match,
     random_choice,
     read_field,
     require_option,
+    require_whole_number,
 )
 from forethought.types import Claim, Image, Metric, Observation, ThoughtFacts
 
@@ -134,18 +134,8 @@ class NumberLine:
         expert: ExpertName = "optimal",
     ) -> None:
         require_option(rules in RULES, "rules", rules, ", ".join(RULES))
-        require_option(
-            is_whole_number(image_size, MIN_SIZE, MAX_SIZE),
-            "image_size",
-            image_size,
-            f"a whole number from {MIN_SIZE} to {MAX_SIZE}",
-        )
-        require_option(
-            is_whole_number(max_position, 1, 99),
-            "max_position",
-            max_position,
-            "a whole number from 1 to 99",
-        )
+        require_whole_number("image_size", image_size, MIN_SIZE, MAX_SIZE)
+        require_whole_number("max_position", max_position, 1, 99)
         require_option(expert in EXPERTS, "expert", expert, " or ".join(EXPERTS))
         self.rules = rules
         self.image_size = image_size

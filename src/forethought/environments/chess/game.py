@@ -31,7 +31,7 @@ from forethought.environments.chess.stockfish import (
     require_uci,
 )
 from forethought.environments.contract import Ceiling, DataPolicy, ExpertAction, Transition
-from forethought.environments.parts import is_flag, is_whole_number, require_option
+from forethought.environments.parts import is_flag, require_option, require_whole_number
 from forethought.errors import ConfigError
 from forethought.types import Metric, Observation
 
@@ -129,10 +129,8 @@ class Chess:
         _require_one_of(get_args(Board), "board", board)
         require_option(is_flag(legal_moves), "legal_moves", legal_moves, "True or False")
         _require_one_of(get_args(OnIllegal), "on_illegal", on_illegal)
-        is_limit = is_whole_number(illegal_limit, 1, 100)
-        require_option(is_limit, "illegal_limit", illegal_limit, "a whole number from 1 to 100")
-        is_limit = is_whole_number(ply_limit, 2, 1000)
-        require_option(is_limit, "ply_limit", ply_limit, "a whole number from 2 to 1000")
+        require_whole_number("illegal_limit", illegal_limit, 1, 100)
+        require_whole_number("ply_limit", ply_limit, 2, 1000)
         self._endgame = find_endgame(start)
         self._opponent = self._endgame or _opponent_of(opponent, stockfish)
         self._ceiling = _CEILINGS["endgame" if self._endgame else opponent]

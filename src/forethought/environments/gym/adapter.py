@@ -29,7 +29,12 @@ from forethought.environments.gym.knowledge import (
     value_names,
 )
 from forethought.environments.gym.template import TemplatePrompter, read_template
-from forethought.environments.parts import Episode, is_whole_number, require_option
+from forethought.environments.parts import (
+    Episode,
+    is_whole_number,
+    require_option,
+    require_whole_number,
+)
 from forethought.errors import ConfigError, MissingDependencyError, UnknownNameError
 from forethought.types import Image, Metric, Observation
 
@@ -94,10 +99,9 @@ class GymnasiumEnvironment:
         **options: Any,
     ) -> None:
         require_option(view in ("text", "image", "both"), "view", view, "text, image or both")
-        is_size = is_whole_number(image_size, 32, 2048)
-        require_option(is_size, "image_size", image_size, "a whole number from 32 to 2048")
-        is_limit = limit_steps is None or is_whole_number(limit_steps, 1, 100_000)
-        require_option(is_limit, "limit_steps", limit_steps, "a whole number from 1 to 100000")
+        require_whole_number("image_size", image_size, 32, 2048)
+        if limit_steps is not None:
+            require_whole_number("limit_steps", limit_steps, 1, 100_000)
         self._template = read_template(str(template))
         self._view: View = view
         self._size = image_size

@@ -26,7 +26,7 @@ from forethought.environments.manipulation.simulator import (
     Placed,
     Simulator,
 )
-from forethought.environments.parts import Episode, is_flag, is_whole_number, require_option
+from forethought.environments.parts import Episode, is_flag, require_option, require_whole_number
 from forethought.types import Image, Metric, Observation
 
 DIMENSIONS, BINS = 8, 256
@@ -108,11 +108,9 @@ class Manipulation:
         randomize: bool = False,
     ) -> None:
         require_option(task in LIMITS, "task", task, "pick or place_near")
-        expected = "a whole number from 48 to 1024"
-        require_option(is_whole_number(image_size, 48, 1024), "image_size", image_size, expected)
-        is_limit = limit_steps is None or is_whole_number(limit_steps, 10, 200)
-        expected = "a whole number from 10 to 200"
-        require_option(is_limit, "limit_steps", limit_steps, expected)
+        require_whole_number("image_size", image_size, 48, 1024)
+        if limit_steps is not None:
+            require_whole_number("limit_steps", limit_steps, 10, 200)
         require_option(view in ("image", "state"), "view", view, "image or state")
         require_option(is_flag(proprioception), "proprioception", proprioception, "True or False")
         require_option(is_flag(randomize), "randomize", randomize, "True or False")

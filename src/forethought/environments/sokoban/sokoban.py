@@ -14,6 +14,7 @@ from forethought.environments.parts import (
     last_match,
     read_field,
     require_option,
+    require_whole_number,
 )
 from forethought.environments.sokoban.rooms import (
     MOVES,
@@ -116,20 +117,14 @@ class Sokoban:
         view: View = "text",
         image_size: int = 300,
     ) -> None:
-        require_option(is_whole_number(size, 5, 10), "size", size, "a whole number from 5 to 10")
-        require_option(is_whole_number(boxes, 1, 3), "boxes", boxes, "a whole number from 1 to 3")
-        is_limit = is_whole_number(limit_steps, 5, 200)
-        require_option(is_limit, "limit_steps", limit_steps, "a whole number from 5 to 200")
+        require_whole_number("size", size, 5, 10)
+        require_whole_number("boxes", boxes, 1, 3)
+        require_whole_number("limit_steps", limit_steps, 5, 200)
         expected = f"a whole number from 1 to {limit_steps // 2}, half of limit_steps"
         is_least = is_whole_number(least_moves, 1, limit_steps // 2)
         require_option(is_least, "least_moves", least_moves, expected)
         require_option(view in ("text", "image", "both"), "view", view, "text, image or both")
-        require_option(
-            is_whole_number(image_size, MIN_SIZE, MAX_SIZE),
-            "image_size",
-            image_size,
-            f"a whole number from {MIN_SIZE} to {MAX_SIZE}",
-        )
+        require_whole_number("image_size", image_size, MIN_SIZE, MAX_SIZE)
         self._size, self._boxes, self._view = size, boxes, view
         self._image_size = image_size
         self._moves = range(least_moves, limit_steps + 1)

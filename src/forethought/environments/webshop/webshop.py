@@ -17,7 +17,7 @@ from forethought.environments.contract import (
     Transition,
     Wording,
 )
-from forethought.environments.parts import Episode, is_whole_number, require_option
+from forethought.environments.parts import Episode, require_option, require_whole_number
 from forethought.environments.webshop.generator import generate_catalogue
 from forethought.environments.webshop.pages import (
     HITS,
@@ -131,24 +131,12 @@ class WebShop:
     ) -> None:
         require_option(data is None or bool(data), "data", data, "a folder, or nothing")
         require_option(goals in get_args(GoalSource), "goals", goals, "human or synthetic")
-        require_option(
-            is_whole_number(catalogue_seed, 0, 1 << 31),
-            "catalogue_seed",
-            catalogue_seed,
-            "a whole number from 0 to 2147483648",
-        )
-        require_option(
-            is_whole_number(per_page, 1, HITS), "per_page", per_page, "a whole number from 1 to 50"
-        )
+        require_whole_number("catalogue_seed", catalogue_seed, 0, 1 << 31)
+        require_whole_number("per_page", per_page, 1, HITS)
         splits = get_args(SplitOption)
         require_option(split in splits, "split", split, ", ".join(splits))
         require_option(view in get_args(View), "view", view, "text or text_rich")
-        require_option(
-            is_whole_number(limit_steps, 1, 1000),
-            "limit_steps",
-            limit_steps,
-            "a whole number from 1 to 1000",
-        )
+        require_whole_number("limit_steps", limit_steps, 1, 1000)
         self._source: tuple[str | None, GoalSource, int] = (data, goals, catalogue_seed)
         if data is not None:  # what is wrong with the files is said at once
             count = len(open_shop(*self._source).catalogue.goals)
