@@ -22,7 +22,7 @@ from tests.engines import bandit, engine_of, save_model
 
 ROLLOUT = RolloutConfig(num_envs=16, steps_per_iteration=16, sampling=SAMPLING)
 _FORK = multiprocessing.get_context("forkserver")
-_FORK.set_forkserver_preload(["forethought.training.workers", "forethought.cli.work"])
+_FORK.set_forkserver_preload(["forethought.training.workers", "forethought.cli.collect"])
 
 
 @pytest.fixture(scope="session")

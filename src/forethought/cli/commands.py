@@ -91,7 +91,7 @@ COMMANDS = (
     ),
     Command(
         "work",
-        "forethought.cli.work:work",
+        "forethought.cli.collect:work",
         "Play episodes for a run, on any machine that sees its folder.",
     ),
     Command("play", "forethought.cli.play:play", "Play an environment yourself, in this terminal."),

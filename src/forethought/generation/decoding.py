@@ -17,7 +17,6 @@ from torch import Tensor
 from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.generation.prefill import Mix, PromptReader
 from forethought.generation.prompt_rows import Prefilled
-from forethought.generation.queue import RequestQueue, room_for
 from forethought.generation.sampling import ActionField, draw_tokens, nucleus
 from forethought.generation.stepping import SteppedModel
 from forethought.models.actor_critic import RULED_OUT, ActorCritic
@@ -297,3 +296,35 @@ class DecodeLoop:
 
     def _tensor(self, numbers: Sequence[object]) -> Tensor:
         return torch.tensor(numbers, dtype=torch.int64, device=self._device)
+
+
+def room_for(request: GenerationRequest) -> int:
+    """Positions that a request may come to fill: its prompt and the longest answer."""
+    return len(request.prompt.token_ids) + request.max_new_tokens
+
+
+class RequestQueue:
+    """Requests wait in rounds; in a round, those that need the most room go first.
+
+    So rows of like length are answered together, which leaves little of the cache's window
+    empty, and the longest answers are not begun last. Nobody is overtaken by a later round.
+    """
+
+    def __init__(self) -> None:
+        self._round: list[GenerationRequest] = []
+        self._next_round: list[GenerationRequest] = []
+
+    def __len__(self) -> int:
+        return len(self._round) + len(self._next_round)
+
+    def put(self, request: GenerationRequest) -> None:
+        self._next_round.append(request)
+
+    def take(self, count: int) -> list[GenerationRequest]:
+        """At most so many, in the order in which they should be answered."""
+        taken: list[GenerationRequest] = []
+        while len(taken) < count and len(self):
+            if not self._round:
+                self._round, self._next_round = sorted(self._next_round, key=room_for), []
+            taken.append(self._round.pop())
+        return taken

@@ -1,7 +1,7 @@
 """Who is answered next."""
 
 from forethought.generation.contract import GenerationRequest
-from forethought.generation.queue import RequestQueue, room_for
+from forethought.generation.decoding import RequestQueue, room_for
 from forethought.types import Prompt
 
 
