@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter
 from typing import Generic, NamedTuple, TypeVar
 
+from torch import Tensor
+
 from forethought.configs.contract import OfflineConfig
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.offline.dataset import load_episodes, shuffled_batch
@@ -38,6 +40,25 @@ def read_episodes(
     """
     with run.bar("reading", None) as bar:
         return load_episodes(config.data, policy, is_known, on_episode=bar.update)
+
+
+TARGET_SUMS = ("target", "actions", "start_value", "return", "episodes")
+"""What is summed up of targets, for `target_metrics`; an action is a token or a whole response."""
+
+
+def target_metrics(sums: Tensor) -> list[Metric]:
+    """Means of targets over actions, and over episodes of what each is worth at its start and of
+    what it brought in the data.
+
+    Args:
+        sums: `TARGET_SUMS`, over all processes.
+    """
+    target, actions, start, total, episodes = sums.tolist()
+    return [
+        Metric("target_mean", target / max(1.0, actions)),
+        Metric("start_value", start / episodes),
+        Metric("data_return", total / episodes),
+    ]
 
 
 class Stage(NamedTuple, Generic[PhaseT]):

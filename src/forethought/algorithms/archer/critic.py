@@ -30,6 +30,7 @@ from forethought.offline.rows import RowBatch
 from forethought.targets.reward_map import ENVIRONMENT_UNITS
 from forethought.targets.token_values import td_targets
 from forethought.training.optim import Updater
+from forethought.training.phases import TARGET_SUMS, target_metrics
 from forethought.training.run import Run
 from forethought.types import Metric
 from forethought.value_guided.models import PolicyWithValues
@@ -168,9 +169,6 @@ def of_last_tokens(q_UV: Tensor, completions: CompletionBatch) -> Tensor:
 LOSSES = ("critic_loss", "q_loss", "expectile_loss", "q_gap")
 
 
-SUMS = ("target", "answers", "start_value", "return", "episodes")
-
-
 class TargetBatch(NamedTuple):
     """Responses of one micro-batch, and the targets of their Q and their states' V; [U] each."""
 
@@ -198,20 +196,17 @@ def learn_critic(
     )
     models.values.value_head.follow(config.polyak_tau)
     means = zip(LOSSES, run.sum(totals).tolist(), strict=True)
-    target, completions, start, total, episodes = run.sum(sums).tolist()
     return [
         *(Metric(name, mean) for name, mean in means),
         Metric("gradient_norm", norm),
-        Metric("target_mean", target / max(1.0, completions)),
-        Metric("start_value", start / episodes),
-        Metric("data_return", total / episodes),
+        *target_metrics(run.sum(sums)),
     ]
 
 
 def compute_targets(
     episodes: Sequence[Episode], completions: Sequence[CompletionBatch], context: ArcherContext
 ) -> tuple[list[TargetBatch], Tensor]:
-    """Targets of all responses, and sums of what is shown of them (`SUMS`)."""
+    """Targets of all responses, and sums of what is shown of them (`TARGET_SUMS`)."""
     values_of = [target_values(one, context) for one in completions]
     batches = [one.rows for one in completions]
     spread = [
@@ -223,7 +218,7 @@ def compute_targets(
         completion_targets(episode, values_N, gamma=context.config.gamma)
         for episode, values_N in zip(episodes, values, strict=True)
     ]
-    sums = torch.zeros(len(SUMS))
+    sums = torch.zeros(len(TARGET_SUMS))
     for episode, values_N, targets_N in zip(episodes, values, targets, strict=True):
         numbers = (float(targets_N.sum()), episode.known_completions, float(values_N[0]))
         sums += torch.tensor([*numbers, sum(episode.rewards), 1.0])

@@ -29,7 +29,15 @@ from forethought.targets.reward_map import ENVIRONMENT_UNITS
 from forethought.targets.token_values import monte_carlo_targets, td_targets
 from forethought.training.behavior_cloning import clone_episodes
 from forethought.training.optim import Updater
-from forethought.training.phases import Phases, Stage, read_episodes, run_phases, stages_of
+from forethought.training.phases import (
+    TARGET_SUMS,
+    Phases,
+    Stage,
+    read_episodes,
+    run_phases,
+    stages_of,
+    target_metrics,
+)
 from forethought.training.plan import head_memory, plan_offline
 from forethought.training.run import Existing, Run, open_run
 from forethought.training.start import start
@@ -109,7 +117,6 @@ def update(
 # The values
 
 LOSSES = ("ilql_loss", "q_loss", "expectile_loss", "cql_loss", "q_gap")
-SUMS = ("target", "actions", "start_value", "return", "episodes")
 
 
 class TargetBatch(NamedTuple):
@@ -143,7 +150,9 @@ def learn_values(batch: Sequence[Episode], updater: Updater, context: ILQLContex
         for name, mean in zip(LOSSES, run.sum(totals).tolist(), strict=True)
         if name != "expectile_loss" or config.targets == "expectile"
     ]
-    return [*means, Metric("gradient_norm", norm), *summarize(run.sum(sums), config)]
+    asks_model = config.targets != "monte_carlo"
+    shown = [m for m in target_metrics(run.sum(sums)) if asks_model or m.name != "start_value"]
+    return [*means, Metric("gradient_norm", norm), *shown]
 
 
 def value_loss(batch: TargetBatch, known: int, context: ILQLContext, totals: Tensor) -> Tensor:
@@ -189,7 +198,7 @@ def _hidden(rows: RowBatch, context: ILQLContext) -> Tensor:
 def compute_targets(
     episodes: Sequence[Episode], batches: Sequence[RowBatch], context: ILQLContext
 ) -> tuple[list[TargetBatch], Tensor]:
-    """Targets of all actions, and sums of what is shown of them (`SUMS`).
+    """Targets of all actions, and sums of what is shown of them (`TARGET_SUMS`).
 
     Every state but an episode's first is the next one of the action before it, so each goes
     through the model once; where the data's returns are the targets, none does.
@@ -204,7 +213,7 @@ def compute_targets(
     values = gather_actions(episodes, batches, [values_N for values_N, _ in states])
     targets: list[Tensor] = []
     known: list[Tensor] = []
-    sums = torch.zeros(len(SUMS))
+    sums = torch.zeros(len(TARGET_SUMS))
     for episode, values_N in zip(episodes, values, strict=True):
         moves = transitions(
             episode, ENVIRONMENT_UNITS, gamma=config.gamma, utterance_gamma=utterance_gamma
@@ -257,15 +266,6 @@ def target_values(rows: RowBatch, context: ILQLContext) -> tuple[Tensor, Tensor]
     never = list(context.models.policy.encoder.placeholder_ids)
     slow_NV[:, never] = -torch.inf
     return slow_NV.amax(1), slow_N
-
-
-def summarize(sums: Tensor, config: ILQLConfig) -> list[Metric]:
-    """Means over known actions, and over episodes; all in the environment's units."""
-    target, actions, start, total, episodes = sums.tolist()
-    metrics = [Metric("target_mean", target / max(1.0, actions))]
-    if config.targets != "monte_carlo":
-        metrics.append(Metric("start_value", start / episodes))
-    return [*metrics, Metric("data_return", total / episodes)]
 
 
 def plan_ilql(config: ILQLConfig) -> list[str]:

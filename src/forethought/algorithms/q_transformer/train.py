@@ -27,7 +27,15 @@ from forethought.runs.checkpoints import MODEL_DIR
 from forethought.targets.reward_map import RewardMap, StepMaps, fit_reward_map, require_in_range
 from forethought.targets.token_values import monte_carlo_targets
 from forethought.training.optim import Updater
-from forethought.training.phases import Phases, Stage, read_episodes, run_phases, stages_of
+from forethought.training.phases import (
+    TARGET_SUMS,
+    Phases,
+    Stage,
+    read_episodes,
+    run_phases,
+    stages_of,
+    target_metrics,
+)
 from forethought.training.plan import plan_offline
 from forethought.training.run import Existing, Run, open_run
 from forethought.training.start import start
@@ -167,7 +175,7 @@ def update(
     models.target.follow(policy.module, config.polyak_tau)
     means = zip(LOSSES, run.sum(totals).tolist(), strict=True)
     shown = [Metric(name, mean) for name, mean in means]
-    return [*shown, Metric("gradient_norm", norm), *summarize(run.sum(sums))]
+    return [*shown, Metric("gradient_norm", norm), *target_metrics(run.sum(sums))]
 
 
 def value_loss(
@@ -200,7 +208,7 @@ def value_loss(
 def compute_targets(
     episodes: Sequence[Episode], batches: Sequence[RowBatch], context: QTransformerContext
 ) -> tuple[list[TargetBatch], Tensor]:
-    """Targets of all tokens, and sums of what is shown of them (`SUMS`).
+    """Targets of all tokens, and sums of what is shown of them (`TARGET_SUMS`).
 
     Every state but an episode's first is the next one of the token before it, so each goes
     through the target network once.
@@ -208,7 +216,7 @@ def compute_targets(
     best = gather_actions(episodes, batches, [best_values(rows, context) for rows in batches])
     targets: list[Tensor] = []
     known: list[Tensor] = []
-    sums = torch.zeros(len(SUMS))
+    sums = torch.zeros(len(TARGET_SUMS))
     for episode, best_N in zip(episodes, best, strict=True):
         moves = transitions(episode, context.maps, gamma=context.config.gamma, utterance_gamma=1.0)
         is_known_N = moves.is_known_N
@@ -255,16 +263,3 @@ def least_returns(episode: Episode, context: QTransformerContext) -> Tensor:
     return monte_carlo_targets(
         rewards_N=moves.rewards_N, discounts_N=moves.discounts_N, last_value=after
     )
-
-
-SUMS = ("target", "actions", "start_value", "return", "episodes")
-
-
-def summarize(sums: Tensor) -> list[Metric]:
-    """Means over known tokens, mapped, and over episodes, in the environment's units."""
-    target, actions, start, total, episodes = sums.tolist()
-    return [
-        Metric("target_mean", target / max(1.0, actions)),
-        Metric("start_value", start / episodes),
-        Metric("data_return", total / episodes),
-    ]
