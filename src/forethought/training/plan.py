@@ -1,7 +1,6 @@
 """What a run will do and need, before it does it (`--dry-run`): what the algorithms' plans share.
 
-`algorithms/NAME/plan.py` says what the algorithm does and which memory it needs beside that of
-the model that it trains.
+Each algorithm says what it does, and which memory it needs beside that of the model that it trains.
 """
 
 import sys
