@@ -1,4 +1,5 @@
-"""Files and folders that are whole or absent, whatever kills the process or the machine; and seals.
+"""Files and folders that are whole or absent, whatever kills the process or the machine; seals; and
+where derived files are that can be made again at any time.
 
 What is written goes by a temporary name until it is complete and on the disk. A seal is a SHA-256
 of a JSON object within it: it tells a slip or a failing disk from a measured number.
@@ -133,3 +134,16 @@ def require_seal(text: str, *, may_lack: bool = False) -> None:
 
 def _digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+CACHE_VARIABLE = "FORETHOUGHT_CACHE"
+"""Environment variable that names another folder than ~/.cache/forethought."""
+
+
+def cache_folder() -> Path:
+    """`FORETHOUGHT_CACHE`, or a folder of ours in the user's cache (`XDG_CACHE_HOME`)."""
+    named = os.environ.get(CACHE_VARIABLE)
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "forethought"

@@ -13,7 +13,7 @@ from forethought.algorithms.dpo.config import DPOConfig
 from forethought.algorithms.dpo.train import train_dpo
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.train import train_ppo
-from forethought.configs.generation import GenerationConfig
+from forethought.configs.acting import GenerationConfig
 from forethought.configs.parts import (
     ComputeConfig,
     LoraConfig,

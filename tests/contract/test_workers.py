@@ -13,7 +13,7 @@ import pytest
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.train import train_ppo
 from forethought.cli.main import main
-from forethought.configs.generation import GenerationConfig
+from forethought.configs.acting import GenerationConfig
 from forethought.configs.parts import EnvironmentConfig, RolloutConfig
 from forethought.errors import StorageError
 from forethought.rollouts.store import read_shards

@@ -8,25 +8,23 @@ import re
 
 PACKAGES: dict[str, set[str]] = {
     "types": set(),
-    "value_checks": set(),
     "errors": set(),
     "durable": {"errors"},
-    "cache": set(),
     "configs": {"errors"},
     "algorithm_configs": {"configs"},
     "algorithm_registry": {"errors", "configs"},
     "config_file": {"errors", "configs", "algorithm_registry"},
-    "environments": {"types", "errors", "value_checks", "cache", "configs"},
+    "environments": {"types", "errors", "durable", "configs"},
     "libraries": {"configs"},
     "losses": set(),
     "targets": {"types", "errors", "losses"},
     "prompts": {"types", "configs", "environments"},
-    "models": {"types", "errors", "durable", "cache", "configs", "losses"},
+    "models": {"types", "errors", "durable", "configs", "losses"},
     "generation": {"types", "errors", "durable", "models"},
     "value_guided": {"types", "errors", "configs", "losses", "models", "generation"},
     "chat": {"types", "errors", "configs", "models", "generation"},
     "rollouts": {
-        *("types", "errors", "value_checks", "configs", "durable"),
+        *("types", "errors", "configs", "durable"),
         *("environments", "prompts", "generation"),
     },
     "runs": {"types", "errors", "durable"},
@@ -171,11 +169,10 @@ PACKAGES: dict[str, set[str]] = {
 of them only these."""
 
 WITHOUT_TORCH = {
-    *("types", "value_checks", "errors", "durable", "cache", "libraries"),
+    *("types", "errors", "durable", "libraries"),
     *(
         "configs",
         "algorithm_configs",
-        "algorithm_registry",
         "algorithm_registry",
         "config_file",
         "environments",

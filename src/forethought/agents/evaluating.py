@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from forethought.agents.policies import Progress, no_progress
 from forethought.agents.sources import Source, close_api, find_source, open_agent
-from forethought.configs.acting import ApiConfig
-from forethought.configs.generation import GenerationConfig
+from forethought.configs.acting import ApiConfig, GenerationConfig
 from forethought.configs.parts import EnvironmentConfig, PromptConfig, require
 from forethought.durable import write_text
 from forethought.evaluation.evaluate import Evaluated, EvaluationSettings, ScriptedRows, evaluate

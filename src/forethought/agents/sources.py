@@ -11,16 +11,15 @@ from typing import NamedTuple
 from forethought.algorithms.registry import algorithm_of
 from forethought.chat.http import endpoint_from
 from forethought.chat.policy import PREFIX, ApiPolicy
-from forethought.configs.acting import ApiConfig
+from forethought.configs.acting import ApiConfig, GenerationConfig
 from forethought.configs.contract import AnyConfig
 from forethought.configs.file import load_any_config
-from forethought.configs.generation import GenerationConfig
 from forethought.configs.parts import TINY_MODELS, EnvironmentConfig, PromptConfig
 from forethought.environments.contract import expert_of
 from forethought.errors import ConfigError
 from forethought.generation.contract import Policy
 from forethought.prompts.history import with_history
-from forethought.prompts.react import ReActPrompter, follow_on, write_thought_and_action
+from forethought.prompts.prompters import ReActPrompter, follow_on, write_thought_and_action
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.task import Task, open_task
 from forethought.runs.checkpoints import MODEL_DIR, find_checkpoint, newest_checkpoint

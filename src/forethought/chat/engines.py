@@ -19,7 +19,7 @@ from forethought.chat.protocol import (
     write_request,
 )
 from forethought.chat.sender import Clock
-from forethought.configs.generation import GenerationConfig
+from forethought.configs.acting import GenerationConfig
 from forethought.errors import PolicyError, visible
 from forethought.generation.published import Weights
 

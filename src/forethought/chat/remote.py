@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from forethought.chat.engines import Engines, Published, Written
 from forethought.chat.protocol import ChatRequest, Choice
 from forethought.chat.sender import RealClock, RequestThreads
-from forethought.configs.generation import GenerationConfig
+from forethought.configs.acting import GenerationConfig
 from forethought.errors import PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult, Policy
 from forethought.models.encoding import Encoder

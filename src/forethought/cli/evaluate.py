@@ -13,8 +13,13 @@ from forethought.cli.flags import Operand, Switch
 from forethought.cli.next_command import require_environment
 from forethought.cli.settings import describe, read_settings
 from forethought.cli.terminal import episodes_bar, evaluation_table, progress_bar, rows_table
-from forethought.configs.acting import ActingConfig, ApiConfig, PolicyExtraction, ValueActingConfig
-from forethought.configs.generation import GenerationConfig
+from forethought.configs.acting import (
+    ActingConfig,
+    ApiConfig,
+    GenerationConfig,
+    PolicyExtraction,
+    ValueActingConfig,
+)
 from forethought.configs.parts import EnvironmentConfig, Inline, PromptConfig, require
 from forethought.errors import ConfigError
 from forethought.evaluation.evaluate import EvaluationSettings, ScriptedRows, play_policy, row_of

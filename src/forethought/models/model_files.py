@@ -26,8 +26,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
 )
 
-from forethought.cache import cache_folder
-from forethought.durable import publish
+from forethought.durable import cache_folder, publish
 from forethought.errors import MissingDependencyError, PolicyError
 
 NO_CODE: Any = {"trust_remote_code": False}

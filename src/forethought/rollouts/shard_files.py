@@ -14,8 +14,8 @@ import PIL.Image
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from forethought.environments.check_values import image_problem, size_problem
 from forethought.types import Image
-from forethought.value_checks import image_problem, size_problem
 
 SEAL_SIZE = 32
 """Bytes of SHA-256, put between the last page and the footer. A Parquet footer names its

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import get_args
 
+from forethought.environments.check_values import ends_problem, reward_problem, text_problem
 from forethought.types import Completion, Earned, ParsedAction, Role, Step, Trajectory
-from forethought.value_checks import ends_problem, reward_problem, text_problem
 
 _ROUNDING = 1e-6
 """By how much a log-probability may exceed 0."""

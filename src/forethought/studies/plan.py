@@ -184,10 +184,10 @@ def _study_run(config: AnyConfig, start: StudyRun | None, output: Path, code: st
 
 
 SOURCES = (
-    *("types.py", "configs", "libraries.py", "value_checks.py"),
+    *("types.py", "configs", "libraries.py"),
     *("environments", "prompts", "models", "generation", "value_guided", "chat", "rollouts"),
     *("targets", "losses", "offline", "training", "algorithms", "evaluation"),
-    *("runs/checkpoints.py", "runs/checkpoints.py"),
+    "runs/checkpoints.py",
 )
 """What decides the numbers: files, folders, and patterns of names. From which checkpoint a stage
 starts is part of it. Commands, reports, benchmarks and studies only show them, and the rest of

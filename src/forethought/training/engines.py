@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from forethought.chat.remote import RemotePolicy
-from forethought.configs.generation import GenerationConfig
+from forethought.configs.acting import GenerationConfig
 from forethought.configs.parts import ComputeConfig, require
 from forethought.errors import OffPolicyError
 from forethought.generation.contract import Policy

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from forethought.chat.remote import RemotePolicy
+from forethought.configs.acting import GenerationConfig
 from forethought.configs.contract import RolloutLanguageConfig
-from forethought.configs.generation import GenerationConfig
 from forethought.environments.contract import Past
 from forethought.environments.vector import Act, Failed, Reset, Runner
 from forethought.errors import EnvironmentUnusableError, PolicyError, StorageError

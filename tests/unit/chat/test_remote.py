@@ -13,7 +13,7 @@ import torch
 
 from forethought.chat import engines as engines_module
 from forethought.chat.remote import RemotePolicy
-from forethought.configs.generation import GenerationConfig
+from forethought.configs.acting import GenerationConfig
 from forethought.configs.parts import LoraConfig
 from forethought.errors import PolicyError, StorageError
 from forethought.generation.contract import GenerationRequest, Policy

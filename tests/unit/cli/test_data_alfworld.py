@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from forethought.cache import CACHE_VARIABLE
+from forethought.durable import CACHE_VARIABLE
 from tests.unit.cli.terminal import Type
 
 MAKE = "data alfworld --games 2 --validation-games 1 --workers 0 --output games"

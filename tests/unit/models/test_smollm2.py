@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from forethought.cache import CACHE_VARIABLE
 from forethought.cli import doctor
 from forethought.configs.parts import LoraConfig
+from forethought.durable import CACHE_VARIABLE
 from forethought.errors import MissingDependencyError, PolicyError
 from forethought.models import model_files
 from forethought.models.loading import load_pretrained

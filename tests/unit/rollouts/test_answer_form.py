@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from forethought.algorithms.sft.steps import corrected
 from forethought.configs.parts import EnvironmentConfig, PromptConfig, ResponseForm, SamplingConfig
 from forethought.generation.contract import GenerationResult
 from forethought.rollouts.collector import Collector, OnInvalid
-from forethought.rollouts.dart_dagger import corrected
 from forethought.rollouts.scripted import play
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import Task, open_task

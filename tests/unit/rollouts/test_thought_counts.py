@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 
+from forethought.algorithms.sft.steps import corrected
 from forethought.configs.parts import SamplingConfig
 from forethought.environments import make_environment
 from forethought.environments.slots import Act, Observed, Replay, Reset, SlotHost
@@ -13,7 +14,6 @@ from forethought.environments.vector import InProcessRunner, Runner, SubprocessR
 from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.prompts.prompters import make_prompter
 from forethought.rollouts.collector import Collector
-from forethought.rollouts.dart_dagger import corrected
 from forethought.rollouts.scripted import expert_response, play
 from forethought.rollouts.seeding import Split
 from forethought.rollouts.thought_facts import Count, ThoughtCounts, count_thoughts

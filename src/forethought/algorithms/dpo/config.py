@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from forethought.configs.acting import GenerationConfig
 from forethought.configs.contract import (
     ENVIRONMENT_STEPS,
     EnvironmentField,
@@ -16,7 +17,6 @@ from forethought.configs.contract import (
     path_field,
     settle,
 )
-from forethought.configs.generation import GenerationConfig
 from forethought.configs.parts import (
     ComputeConfig,
     LoraConfig,

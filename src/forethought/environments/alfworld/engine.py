@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from forethought.cache import cache_folder
+from forethought.durable import cache_folder
 from forethought.environments.alfworld.grammar import (
     ActionText,
     Entity,

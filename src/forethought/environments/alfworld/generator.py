@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from forethought.cache import cache_folder
+from forethought.durable import cache_folder
 from forethought.environments.alfworld.engine import Engine, GameText
 from forethought.environments.alfworld.expert import advise
 from forethought.environments.alfworld.games import (

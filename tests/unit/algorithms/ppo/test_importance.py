@@ -10,7 +10,7 @@ import torch
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.samples import Old, Sample
 from forethought.algorithms.ppo.updates import PPOContext, policy_loss, weigh_mismatch
-from forethought.configs.generation import GenerationConfig
+from forethought.configs.acting import GenerationConfig
 from forethought.losses.ppo import truncated_importance_weights
 from forethought.models.actor_critic import Scores
 

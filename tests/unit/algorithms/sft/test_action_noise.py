@@ -6,12 +6,11 @@ from itertools import islice
 import pytest
 
 from forethought.algorithms.sft.config import SFTConfig
-from forethought.algorithms.sft.steps import demonstrated_steps
+from forethought.algorithms.sft.steps import NoisyExpert, demonstrated_steps
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import ExpertAction
 from forethought.errors import ConfigError
 from forethought.prompts.prompters import PlainPrompter
-from forethought.rollouts.dart_dagger import NoisyExpert
 from forethought.rollouts.scripted import play
 from forethought.rollouts.task import open_task
 from tests.unit.algorithms.stairs import Stairs

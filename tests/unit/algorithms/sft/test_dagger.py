@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from forethought.algorithms.sft.config import SFTConfig
-from forethought.algorithms.sft.steps import corrected_steps
+from forethought.algorithms.sft.steps import corrected, corrected_steps
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.errors import ConfigError
 from forethought.prompts.prompters import PlainPrompter
 from forethought.prompts.responses import write_response
-from forethought.rollouts.dart_dagger import corrected
 from forethought.rollouts.scripted import expert_response, play, random_response
 from forethought.rollouts.store import write_shard
 from forethought.rollouts.task import open_task

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from forethought.cache import CACHE_VARIABLE
+from forethought.durable import CACHE_VARIABLE
 from forethought.environments.alfworld.engine import Engine, GameText
 from forethought.environments.alfworld.games import Game, write_game
 from forethought.environments.alfworld.generator import solve
