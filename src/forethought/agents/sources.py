@@ -19,7 +19,7 @@ from forethought.environments.contract import expert_of
 from forethought.errors import ConfigError
 from forethought.generation.contract import Policy
 from forethought.prompts.history import with_history
-from forethought.prompts.prompters import ReActPrompter, follow_on, write_thought_and_action
+from forethought.prompts.react import ReActPrompter, follow_on, write_thought_and_action
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.task import Task, open_task
 from forethought.runs.checkpoints import MODEL_DIR, find_checkpoint, newest_checkpoint

@@ -9,9 +9,9 @@ from forethought.agents.sources import reasoning_and_acting
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.environments.contract import ExpertAction
 from forethought.prompts.history import past_step, with_history
-from forethought.prompts.prompters import (
+from forethought.prompts.prompters import PlainPrompter
+from forethought.prompts.react import (
     INSTRUCTIONS,
-    PlainPrompter,
     ReActPrompter,
     follow_on,
     write_thought_and_action,

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from forethought.configs.parts import ResponseFormat
 from forethought.environments import make_environment
 from forethought.prompts.history import HistoryPrompter
-from forethought.prompts.prompters import ReActPrompter, ReturnBinPrompter, make_prompter
+from forethought.prompts.prompters import ReturnBinPrompter, make_prompter
+from forethought.prompts.react import ReActPrompter
 from forethought.prompts.responses import response_fields, strict_format, write_response
 from forethought.types import Message, Observation
 
