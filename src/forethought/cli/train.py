@@ -121,7 +121,7 @@ def _launched(name: str, config: AnyConfig, settings: Train[Any]) -> int:
     """Trains in several processes; what can be refused is refused here, by one of them."""
     require(settings.processes >= 1, "--processes", settings.processes, "1 or more")
     require_known(config.environment)
-    from forethought.training.processes import launch, refuse_second_launch
+    from forethought.training.launch import launch, refuse_second_launch
 
     refuse_second_launch(settings.processes, os.environ)
     load_quietly(threads=config.compute.threads)
