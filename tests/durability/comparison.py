@@ -46,8 +46,11 @@ def iterations_with_pairs(run: Path) -> int:
 def weights(run: Path) -> dict[str, torch.Tensor]:
     """Every trained number of a run's newest checkpoint, by name."""
     newest = max((run / "checkpoints").iterdir(), key=lambda c: int(c.name.rpartition("_")[2]))
-    files = sorted((newest / "model").glob("*.safetensors"))
-    return {f"{f.stem}/{name}": tensor for f in files for name, tensor in load_file(f).items()}
+    found: dict[str, torch.Tensor] = {}
+    for file in sorted((newest / "model").rglob("*.safetensors")):
+        of = file.relative_to(newest / "model").with_suffix("").as_posix()
+        found |= {f"{of}/{name}": tensor for name, tensor in load_file(file).items()}
+    return found
 
 
 def largest_difference(one: Path, other: Path) -> float:

@@ -159,7 +159,7 @@ def test_without_a_launcher(whole_sft: Path, tmp_path: Path) -> None:
         ),
         (
             "train ppo --model {sft} --rollout.num-envs 3 --rollout.steps-per-iteration 9 "
-            "--processes 2",
+            "--batch-size 9 --processes 2",
             "error: rollout.num_envs is 3 — expected a multiple of the number of processes, 2",
         ),
     ],
@@ -168,6 +168,6 @@ def test_errors_without_a_launcher(words: str, said: str, whole_sft: Path, tmp_p
     """One line, whether this process finds it or those that it starts."""
     process = start(f"{words.format(sft=whole_sft)} --output {tmp_path}/run")
     _, err = process.communicate(timeout=TIMEOUT_S)
-    assert process.returncode == 1
+    assert process.returncode == 2
     [line] = err.decode().splitlines()
     assert line.startswith(said)
