@@ -18,7 +18,7 @@ START_OVER = "there is no checkpoint yet; start over with"
 GO_ON = "continue with"
 
 SFT_PHASES = [
-    ("forethought.training.start:make_tiny", 1, START_OVER),
+    ("forethought.training.start:tiny_with", 1, START_OVER),
     ("forethought.algorithms.sft.train:to_example", 50, START_OVER),  # demonstrations
     ("forethought.offline.rows:build_batch", 8, GO_ON),  # after the third update
     ("accelerate:Accelerator.backward", 2, GO_ON),

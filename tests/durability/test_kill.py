@@ -88,9 +88,9 @@ def test_ppo_killed_without_its_worker_processes(ppo: str, whole_ppo: Path, tmp_
 
 
 WRITING = [
-    ("forethought.runs.run_folder:published", 1),  # who holds the folder
-    ("forethought.runs.run_folder:published", 2),  # its settings
-    ("forethought.runs.run_folder:published", 3),  # the versions
+    ("forethought.durable:published", 1),  # who holds the folder
+    ("forethought.durable:published", 2),  # its settings
+    ("forethought.durable:published", 3),  # the versions
     ("forethought.runs.metrics:MetricsLog.log", 1),
     ("forethought.runs.metrics:MetricsLog.log_timing", 1),
     ("forethought.rollouts.store:published", 1),  # a shard's temporary file is there, empty
