@@ -63,7 +63,7 @@ def test_configs(path: Path) -> None:
     assert algorithm_of(config).name == algorithm
     command = f"#   forethought train {algorithm} --config configs/alfworld/{path.name}\n"
     assert command in path.read_text(encoding="utf-8")
-    assert config.prompt.history == ("summary" if "memory" in path.stem else "none")
+    assert config.prompt.history == ("summary" if "summary" in path.stem else "none")
     task = open_task(config.environment, config.prompt, default_image_size=64)
     assert task.id == "ALFWorld"
 

@@ -81,7 +81,7 @@ def environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.usefixtures("worlds")
+@pytest.mark.usefixtures("environments")
 def test_what_an_environment_says_is_shown_to_the_player(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,7 +91,7 @@ def test_what_an_environment_says_is_shown_to_the_player(
     assert "\nsee \\x1b[31m\n" in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("worlds")
+@pytest.mark.usefixtures("environments")
 def test_what_an_environment_raises_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     words = "collect --policy random --environment.id loud_world:Angry --episodes 8 --output out"
     assert main(words.split()) == 2

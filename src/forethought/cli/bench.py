@@ -42,6 +42,9 @@ def bench(settings: Bench) -> None:
                   of 600 the expert solves. Needs the extra; takes a quarter of an hour.
     decoding      tokens per second, beside Hugging Face's `generate`: as our equal (dtype,
                   distribution, logits kept), and at its defaults, as a plain user calls it.
+    conversations steps per second of Wordle, 20 Questions and chess, where of a prompt that
+                  begins as an earlier one only the rest is computed, beside every prompt
+                  from its start; and the share of the prompts' tokens that is computed.
     ppo           whole iterations in environment steps per second, beside the plain loop:
                   one environment, completions generated and scored one by one, updates of one
                   step at a time. Checks first that both give equal log-probs and gradients.

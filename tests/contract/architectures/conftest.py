@@ -81,7 +81,7 @@ def seeing_policy(seeing_checkpoint: Checkpoint) -> HuggingFacePolicy:
 
 
 @pytest.fixture
-def environment(checkpoint: Checkpoint) -> Task:
+def task(checkpoint: Checkpoint) -> Task:
     return open_task(environment_of(checkpoint), ACTION_ONLY, default_image_size=None)
 
 

@@ -129,8 +129,16 @@ def test_the_plain_loop_computes_the_same_and_the_phases_make_up_the_iteration()
 
 
 def test_all_of_them_are_known_to_the_command() -> None:
-    names = ["environments", "alfworld", "decoding", "ppo", "q_sft", "store", "threads"]
-    assert list(BENCHMARKS) == names
+    assert list(BENCHMARKS) == [
+        "environments",
+        "alfworld",
+        "decoding",
+        "conversations",
+        "ppo",
+        "q_sft",
+        "store",
+        "threads",
+    ]
 
 
 @pytest.mark.slow
