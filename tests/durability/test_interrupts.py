@@ -45,7 +45,8 @@ def interrupt_and_resume(words: str, folder: Path, phases: list[tuple[str, int, 
     for place, call, way_on in phases:
         stopped = run(resumed(words, folder), strike=Strike(place, call, signal.SIGINT))
         assert stopped.code == 130, (place, stopped.err)
-        assert stopped.lines == [f"interrupted; {way_on}: forethought {train} --resume {folder}"]
+        # Above it, a warning may say that the first iteration's responses were all invalid.
+        assert stopped.lines[-1] == f"interrupted; {way_on}: forethought {train} --resume {folder}"
         assert not stopped.out
     finished = run(resumed(words, folder))
     assert finished.code == 0, finished.err
@@ -89,9 +90,8 @@ def test_with_worker_processes(ppo: str, tmp_path: Path, moment: str) -> None:
         said = process.stderr.read().decode()
     assert process.returncode == 130
     way_on = START_OVER if moment == "when they start" else GO_ON
-    assert Outcome(130, "", said).lines == [
-        f"interrupted; {way_on}: forethought train ppo --resume {folder}"
-    ]
+    last = Outcome(130, "", said).lines[-1]
+    assert last == f"interrupted; {way_on}: forethought train ppo --resume {folder}"
     assert not psutil.wait_procs(workers, timeout=TIMEOUT_S)[1]
 
 
