@@ -20,6 +20,7 @@ from forethought.environments import (
 )
 from forethought.environments.cards.number_line import NumberLine
 from forethought.errors import ConfigError, MissingDependencyError, UnknownNameError
+from tests.skips import needs
 
 SHIPPED = ["NumberLine", "EZPoints", "Points24", "Blackjack", "Bandit"]
 
@@ -124,6 +125,8 @@ def test_a_missing_extra_is_one_line_with_the_command() -> None:
 @pytest.mark.parametrize("name", [spec.id for spec in list_environments()])
 def test_documented_options_are_the_constructor_s(name: str) -> None:
     spec = find_environment(name)
+    if not is_installed(spec):
+        pytest.skip(needs(f"what {spec.id} needs", f'pip install "forethought[{spec.extra}]"'))
     module, _, attribute = spec.entry_point.partition(":")
     environment = getattr(sys.modules.get(module) or __import__(module, fromlist=["_"]), attribute)
     parameters = inspect.signature(environment).parameters.values()
