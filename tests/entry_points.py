@@ -4,6 +4,8 @@ import shutil
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from forethought.algorithms.registry import ENTRY_POINTS
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -15,6 +17,14 @@ def declare(folder: Path, name: str, value: str) -> None:
     metadata.mkdir()
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
     (metadata / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\n{name} = {value}\n")
+
+
+def declare_on_path(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    """Declares an algorithm in a folder of its own below this one, which Python then looks into."""
+    site = folder / "site-packages"
+    site.mkdir()
+    declare(site, name, value)
+    monkeypatch.syspath_prepend(site)
 
 
 def install(example: str, folder: Path) -> None:

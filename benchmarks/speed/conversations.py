@@ -11,16 +11,12 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import NamedTuple
 
-import torch
-
 from benchmarks.speed.contract import BenchmarkResult, Pair, compare
+from benchmarks.speed.preparation import one_thread, train_briefly
 from forethought.agents.sources import find_source
-from forethought.algorithms.sft.config import SFTConfig
-from forethought.algorithms.sft.train import train_sft
 from forethought.configs.parts import (
-    ComputeConfig,
     EnvironmentConfig,
-    OptimizerConfig,
+    PromptConfig,
     SamplingConfig,
 )
 from forethought.generation import prompt_rows
@@ -50,13 +46,10 @@ def measure_conversations(
         pairs: how often both sides play the episodes.
         updates_before: of supervised fine-tuning.
     """
-    threads = torch.get_num_threads()
-    try:
+    with one_thread():
         for name in environments:
             with TemporaryDirectory() as folder:
                 yield from _measure(name, Path(folder), pairs, episodes, updates_before)
-    finally:
-        torch.set_num_threads(threads)
 
 
 class _Played(NamedTuple):
@@ -68,18 +61,8 @@ class _Played(NamedTuple):
 def _measure(
     name: str, folder: Path, pairs: int, episodes: int, updates_before: int
 ) -> Iterator[BenchmarkResult]:
-    config = SFTConfig(
-        output=str(folder / "sft"),
-        expert_steps=32,
-        epochs=updates_before,  # of one batch
-        batch_size=32,
-        environment=EnvironmentConfig(id=name),
-        optimizer=OptimizerConfig(learning_rate=2e-3, schedule="constant", warmup_steps=20),
-        compute=ComputeConfig(threads=1),
-    )
-    model = find_source(str(train_sft(config, existing="refuse"))).model
-    torch.set_num_threads(1)
-    task = open_task(config.environment, config.prompt, default_image_size=None)
+    model = find_source(str(train_briefly(name, folder / "sft", updates_before))).model
+    task = open_task(EnvironmentConfig(id=name), PromptConfig(), default_image_size=None)
     worthwhile = prompt_rows.WORTHWHILE
     played: list[tuple[_Played, _Played]] = []
     for _ in range(pairs):

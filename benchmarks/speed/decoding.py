@@ -29,6 +29,7 @@ from transformers import PreTrainedModel
 
 from benchmarks.speed.contract import BenchmarkResult, Pair, compare, side_by_side
 from benchmarks.speed.models import make_models
+from benchmarks.speed.preparation import one_thread
 from forethought.generation.contract import GenerationRequest
 from forethought.generation.decoding import DecodeLoop
 from forethought.models.actor_critic import ActorCritic
@@ -61,13 +62,9 @@ def measure_decoding(*, pairs: int = PAIRS, requests: int = 8 * BATCH) -> Iterat
         pairs: how many times both sides are measured in turn.
         requests: of mixed lengths.
     """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         for name, loaded in make_models():
             yield from _measure(f"decode/{name}", loaded, pairs, requests)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _measure(

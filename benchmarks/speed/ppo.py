@@ -20,6 +20,7 @@ from torch import Tensor
 
 from benchmarks.speed.contract import BenchmarkResult, Pair, compare, side_by_side
 from benchmarks.speed.plain_ppo import PlainPolicy, PlainUpdater, plain_loss, plain_scores
+from benchmarks.speed.preparation import one_thread, train_briefly
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.samples import Sample, compute_advantages, rescale_critic
 from forethought.algorithms.ppo.train import collect, make_collector
@@ -31,8 +32,6 @@ from forethought.algorithms.ppo.updates import (
     micro_losses,
     recompute_logprobs,
 )
-from forethought.algorithms.sft.config import SFTConfig
-from forethought.algorithms.sft.train import train_sft
 from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,
@@ -82,21 +81,18 @@ def measure_ppo(
     Raises:
         RuntimeError: both sides score or differentiate differently.
     """
-    threads = torch.get_num_threads()
-    try:
+    with one_thread():
         for environment in environments:
             with TemporaryDirectory() as folder:
                 yield from _measure(
                     environment, Path(folder), pairs, (steps, slots), updates_before
                 )
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _measure(
     name: str, folder: Path, pairs: int, size: tuple[int, int], updates_before: int
 ) -> Iterator[BenchmarkResult]:
-    model = train_sft(_sft_config(name, folder / "sft", updates_before), existing="refuse")
+    model = train_briefly(name, folder / "sft", updates_before)
     config = _ppo_config(name, folder / "ppo", model, *size)
     with open_run(config, "refuse") as run:
         task, policy = start(config, run, slots=config.rollout.num_envs, critic=True)
@@ -265,7 +261,7 @@ class _Plain:
         self, policy: HuggingFacePolicy, config: PPOConfig, run: Run, task: Task, runner: Runner
     ) -> None:
         rollout = config.rollout
-        self._config = replace(config, rollout=replace(rollout, slots=1))
+        self._config = replace(config, rollout=replace(rollout, num_envs=1))
         self._run = run
         self._policy = policy
         self._updater = PlainUpdater(policy, config)
@@ -308,18 +304,6 @@ def _lap(watch: Stopwatch, collected: Collected) -> Lap:
 
 
 # --- settings ----------------------------------------------------------------------------
-
-
-def _sft_config(environment: str, output: Path, updates: int) -> SFTConfig:
-    return SFTConfig(
-        output=str(output),
-        expert_steps=32,
-        epochs=updates,  # of one batch
-        batch_size=32,
-        environment=EnvironmentConfig(id=environment),
-        optimizer=OptimizerConfig(learning_rate=2e-3, schedule="constant", warmup_steps=20),
-        compute=ComputeConfig(threads=1),
-    )
 
 
 def _ppo_config(environment: str, output: Path, model: Path, steps: int, slots: int) -> PPOConfig:

@@ -12,9 +12,8 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import NamedTuple
 
-import torch
-
 from benchmarks.speed.contract import BenchmarkResult, compare, side_by_side
+from benchmarks.speed.preparation import one_thread
 from forethought.algorithms.q_sft.config import QSFTConfig
 from forethought.algorithms.q_sft.context import Phase, QSFTContext, start_context
 from forethought.algorithms.q_sft.train import update
@@ -40,21 +39,17 @@ def measure_q_sft(*, batch: int = BATCH, pairs: int = PAIRS) -> Iterator[Benchma
         batch: episodes of an optimizer step.
         pairs: of steps, one of either kind right after the other.
     """
-    threads = torch.get_num_threads()
-    try:
-        with TemporaryDirectory() as folder:
-            config = QSFTConfig(
-                data=str(_write_episodes(Path(folder) / "data", batch * (pairs + 1))),
-                output=str(Path(folder) / "run"),
-                batch_size=batch,
-                environment=ENVIRONMENT,
-                prompt=PROMPT,
-                compute=ComputeConfig(threads=1),
-            )
-            with open_run(config, "refuse") as run:
-                yield _measure(config, run, pairs)
-    finally:
-        torch.set_num_threads(threads)
+    with one_thread(), TemporaryDirectory() as folder:
+        config = QSFTConfig(
+            data=str(_write_episodes(Path(folder) / "data", batch * (pairs + 1))),
+            output=str(Path(folder) / "run"),
+            batch_size=batch,
+            environment=ENVIRONMENT,
+            prompt=PROMPT,
+            compute=ComputeConfig(threads=1),
+        )
+        with open_run(config, "refuse") as run:
+            yield _measure(config, run, pairs)
 
 
 class _Trained(NamedTuple):

@@ -13,9 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-import torch
-
 from benchmarks.speed.contract import BenchmarkResult, compare, side_by_side
+from benchmarks.speed.preparation import one_thread
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.batching import TokenBatch, build_batch, plan_rows
@@ -51,14 +50,10 @@ def measure_store(
         episodes: of the expert, whose steps become batches.
         trained_episodes: the first of them, which a model is trained on.
     """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         for environment in ENVIRONMENTS:
             with TemporaryDirectory() as folder:
                 yield from _measure(environment, Path(folder), episodes, trained_episodes, pairs)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _measure(

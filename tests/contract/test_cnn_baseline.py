@@ -32,7 +32,7 @@ from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.tiny import TinySize, make_tiny
 from forethought.prompts.responses import parse_response
 from forethought.types import Message
-from tests.entry_points import EXAMPLES, declare
+from tests.entry_points import EXAMPLES, declare_on_path
 
 CORNERS = EnvironmentConfig("tests.unit.algorithms.corners:Corners")
 SHAPE = Shape(actions=("+", "-", 'a"b'), height=36, width=40, text_length=4, hidden_size=8)
@@ -44,10 +44,7 @@ CONFIGS = sorted((EXAMPLES / "cnn_baseline" / "configs").glob("*.yaml"))
 @pytest.fixture(autouse=True)
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The example, as an installer leaves it."""
-    site = tmp_path / "site-packages"
-    site.mkdir()
-    declare(site, "cnn", "cnn_baseline:ALGORITHM")
-    monkeypatch.syspath_prepend(site)
+    declare_on_path(tmp_path, monkeypatch, "cnn", "cnn_baseline:ALGORITHM")
 
 
 def small(output: Path) -> CNNConfig:

@@ -15,7 +15,7 @@ from forethought.configs.parts import (
     SamplingConfig,
 )
 from forethought.runs.metrics import read_metrics
-from tests.entry_points import declare
+from tests.entry_points import declare_on_path
 from tests.learning.breakage import distort
 
 pytestmark = pytest.mark.slow
@@ -26,10 +26,7 @@ RANDOM, BAR = 0.25, 0.9
 @pytest.fixture(autouse=True)
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The example, as an installer leaves it."""
-    site = tmp_path / "site-packages"
-    site.mkdir()
-    declare(site, "cnn", "cnn_baseline:ALGORITHM")
-    monkeypatch.syspath_prepend(site)
+    declare_on_path(tmp_path, monkeypatch, "cnn", "cnn_baseline:ALGORITHM")
 
 
 def success_after_training(output: Path) -> float:

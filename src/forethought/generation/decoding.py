@@ -18,7 +18,7 @@ from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.generation.prefill import Mix, PromptReader
 from forethought.generation.prompt_rows import Prefilled
 from forethought.generation.sampling import ActionField, draw_tokens, nucleus
-from forethought.generation.stepping import SteppedModel
+from forethought.generation.stepping import SteppedModel, copy_rows
 from forethought.models.actor_critic import RULED_OUT, ActorCritic
 from forethought.models.encoding import Encoder
 from forethought.types import Completion, FinishReason
@@ -140,7 +140,7 @@ class DecodeLoop:
                 copies.append((prefilled.row, row))
             self._seat(row, request, prefilled)
         if seated:
-            self._copy(copies, int(self._lengths_B[first : len(self._rows)].max()))
+            copy_rows(self._models, copies, int(self._lengths_B[first : len(self._rows)].max()))
         return [self._valued(request) for request in requests if request.max_new_tokens == 0]
 
     def _valued(self, request: GenerationRequest) -> GenerationResult:
@@ -177,7 +177,7 @@ class DecodeLoop:
             kept = self.prompts.extend(row.request.prompt, row.ids[:-1])
             if kept is not None:
                 moves.append((index, kept))
-        self._copy(moves, int(self._lengths_B[list(finished)].max()))
+        copy_rows(self._models, moves, int(self._lengths_B[list(finished)].max()))
 
     # --- tokens ------------------------------------------------------------------------
 
@@ -270,7 +270,7 @@ class DecodeLoop:
         if not movers:
             return
         moves = list(zip(movers, holes, strict=True))
-        self._copy(moves, int(self._lengths_B[movers].max()))
+        copy_rows(self._models, moves, int(self._lengths_B[movers].max()))
         for array in (self._lengths_B, self._lags_B, self._counts_B):
             array[holes] = array[movers]
         for tensor in (self._temperatures_B, self._uniforms_BT):
@@ -285,14 +285,6 @@ class DecodeLoop:
             [model.read_tokens(ids_B1, lengths_B, lags_B) for model in self._models]
         )
         self._lengths_B[:active] += 1
-
-    def _copy(self, moves: Sequence[tuple[int, int]], length: int) -> None:
-        """Copies the first `length` positions of cache rows onto others: from, to."""
-        if not moves:
-            return
-        sources, rows = map(self._tensor, zip(*moves, strict=True))
-        for model in self._models:
-            model.copy_rows(sources, rows, length)
 
     def _tensor(self, numbers: Sequence[object]) -> Tensor:
         return torch.tensor(numbers, dtype=torch.int64, device=self._device)

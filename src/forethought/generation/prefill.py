@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from forethought.generation.prompt_rows import Place, Prefilled, PromptRows
-from forethought.generation.stepping import PromptsRead, SteppedModel
+from forethought.generation.stepping import PromptsRead, SteppedModel, copy_rows
 from forethought.models.batching import Example, build_batch, plan_rows
 from forethought.models.encoding import Encoder
 from forethought.types import Prompt
@@ -80,11 +80,8 @@ class PromptReader:
         """Puts the rest of prompts through the model that begin as others did."""
         if not places:
             return
-        sources, rows = ([place.source for place in places], [place.row for place in places])
-        for model in self._models:
-            model.copy_rows(
-                self._tensor(sources), self._tensor(rows), max(place.start for place in places)
-            )
+        moves = [(place.source, place.row) for place in places]
+        copy_rows(self._models, moves, max(place.start for place in places))
         ordered = sorted(places, key=lambda place: len(place.prompt.token_ids) - place.start)
         while ordered:
             width = len(ordered[-1].prompt.token_ids) - ordered[-1].start

@@ -80,20 +80,21 @@ class PromptRows:
                 self._used.move_to_end(self._known[key].row)
         missing = [prompt for key, prompt in prompts.items() if key not in self._known]
         beginnings = [self._longest_beginning(prompt) for prompt in missing]
-        places: list[Place] = []
-        taken: set[int] = set()
-        for prompt, (source, start) in zip(missing, beginnings, strict=True):
-            row = _NONE
-            if start and source not in taken and self._is_continued(source, start, prompts):
-                row = source
-                taken.add(row)
-            places.append(Place(prompt, row, source, start))
-        places = [p if p.row >= 0 else p._replace(row=self._vacate(taken)) for p in places]
-        for place in places:
-            self._forget(place.row)
-            self._used[place.row] = None
-            self._write(place.row, place.prompt.token_ids if _is_text(place.prompt) else ())
-        return [p if p.start else p._replace(source=p.row) for p in places]
+        own: list[int | None] = []
+        for source, start in beginnings:
+            is_next = start > 0 and source not in own
+            is_next = is_next and self._is_continued(source, start, prompts)
+            own.append(source if is_next else None)
+        taken = {row for row in own if row is not None}
+        rows = [self._vacate(taken) if row is None else row for row in own]
+        for prompt, row in zip(missing, rows, strict=True):
+            self._forget(row)
+            self._used[row] = None
+            self._write(row, prompt.token_ids if _is_text(prompt) else ())
+        return [
+            Place(prompt, row, source if start else row, start)
+            for prompt, row, (source, start) in zip(missing, rows, beginnings, strict=True)
+        ]
 
     def extend(self, prompt: Prompt, completion: Sequence[int]) -> int | None:
         """The row that is to keep a prompt with the completion that was written after it.

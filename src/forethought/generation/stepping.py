@@ -1,138 +1,31 @@
 """One model and its cache: whole prompts at once, then one token a row and step.
 
 Two things make it faster than the model's own forward pass, without a line of code for any one
-architecture.
+architecture: the attention of a token step (`attention.py`), and a last layer that is not computed
+where nobody reads it.
 
-Attention of a token step has one query a row, over all that the row's cache holds. PyTorch's
-fused attention is made for many queries; with one, a batched matrix product, a softmax and a
-weighted sum are faster on the CPU. Any Hugging Face model that looks its attention up by name (all
-but a few old ones) can use it; the others keep their own.
-
-The last layer of a prompt is spared what nobody reads. Of a prompt that goes through the model only
-the last position is read. All layers but the last need every position, for the keys and values of
-the next; the last layer's perceptron, most of its work, needs that one position alone. A quarter of
-a prompt's cost in a model of four layers is its last layer; in a model of forty there is little to
-spare.
+Of a prompt only the last position is read. All layers but the last need every position, for the
+keys and values of the next; the last layer's perceptron, most of its work, needs that one position
+alone. A quarter of a prompt's cost in a model of four layers is its last layer; in a model of forty
+there is little to spare.
 """
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional
-from transformers import AttentionInterface, PreTrainedModel
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers import PreTrainedModel
 
+from forethought.generation.attention import TokenStepAttention
 from forethought.generation.cache import RowCache
 from forethought.models.actor_critic import ActorCritic
 from forethought.models.batching import TokenBatch
 from forethought.models.encoding import Encoder
 from forethought.models.lora import component_of
-
-NAME = "forethought_token_step"
-UNUSUAL = ("softcap", "s_aux", "position_bias")
-"""Arguments that change what attention is, in some models."""
-
-
-def attend(
-    module: nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    *,
-    scaling: float | None = None,
-    **others: Any,
-) -> tuple[Tensor, None]:
-    """As Hugging Face's attention functions: [B, heads, 1, size] over [B, heads, T, size].
-
-    Fewer key heads than query heads are shared by as many queries each (grouped queries).
-    """
-    (batch, heads, queries, size), (kv_heads, length) = query.shape, key.shape[1:3]
-    if queries > 1 or attention_mask is None or any(others.get(n) is not None for n in UNUSUAL):
-        return sdpa_attention_forward(
-            module, query, key, value, attention_mask, scaling=scaling, **others
-        )
-    shared = (batch * kv_heads, heads // kv_heads)
-    mask_N1T = attention_mask.expand(batch, kv_heads, 1, length).reshape(-1, 1, length)
-    scores_NGT = torch.baddbmm(
-        mask_N1T,
-        query.reshape(*shared, size),
-        key.flatten(0, 1).transpose(1, 2),
-        alpha=size**-0.5 if scaling is None else scaling,
-    )
-    weights_NGT = scores_NGT.softmax(-1, dtype=torch.float32).to(value.dtype)
-    return _sum_values(weights_NGT, value).view(batch, 1, heads, -1), None
-
-
-class _Rows(NamedTuple):
-    """Where a tensor [B, kv heads, T, size] lies in memory, as rows of `size` numbers."""
-
-    shape: torch.Size
-    batch_stride: int
-    head_stride: int
-
-
-def _sum_values(weights_NGT: Tensor, value: Tensor) -> Tensor:
-    """Adds up values, each times its weight: [B * heads, size].
-
-    PyTorch's sum over weighted rows of a table, made for embeddings, reads the cache about
-    twice as fast as a matrix product with a single row does.
-    """
-    size = value.shape[3]
-    between_rows, between_heads, *within = value.stride()
-    are_rows = within == [size, 1] and between_rows % size == between_heads % size == 0
-    if value.dtype != torch.float32 or not are_rows:
-        return torch.bmm(weights_NGT, value.flatten(0, 1)).flatten(0, 1)
-    rows = _Rows(value.shape, between_rows // size, between_heads // size)
-    indices = _indices(rows, weights_NGT.shape[1])
-    return functional.embedding_bag(
-        indices.flatten(),
-        value.as_strided((int(indices[-1, -1]) + 1, size), (size, 1)),
-        torch.arange(0, indices.numel() + 1, indices.shape[1], dtype=torch.int32),
-        mode="sum",
-        per_sample_weights=weights_NGT.flatten(),
-        include_last_offset=True,
-    )
-
-
-@lru_cache(maxsize=1)  # the same in every layer
-def _indices(rows: _Rows, queries: int) -> Tensor:
-    """Indices of the rows [B * heads, T] that each query head reads; `queries` share a key head."""
-    batch, kv_heads, length, _ = (torch.arange(n, dtype=torch.int32) for n in rows.shape)
-    starts_BK = batch[:, None] * rows.batch_stride + kv_heads * rows.head_stride
-    return starts_BK.flatten().repeat_interleave(queries)[:, None] + length
-
-
-AttentionInterface.register(NAME, attend)
-
-
-class TokenStepAttention:
-    """Lets a model use it for a while."""
-
-    def __init__(self, model: PreTrainedModel) -> None:
-        found: list[Any] = [m.config for m in model.modules() if hasattr(m, "config")]
-        is_cpu = model.device.type == "cpu"
-        self._configs: list[Any] = [
-            config
-            for config in {id(config): config for config in found}.values()
-            if is_cpu and config._attn_implementation == "sdpa"
-        ]
-
-    @contextmanager
-    def __call__(self) -> Generator[None]:
-        for config in self._configs:
-            config._attn_implementation_internal = NAME
-        try:
-            yield
-        finally:
-            for config in self._configs:
-                config._attn_implementation_internal = "sdpa"
 
 
 class LastLayer:
@@ -289,8 +182,6 @@ class SteppedModel:
         positions_BS = starts_B[:, None] + own_S
         length = int(positions_BS.max()) + 1
         ahead_B1ST = (torch.arange(length) > positions_BS[:, :, None])[:, None]
-        mask_B1ST = torch.zeros(ahead_B1ST.shape, dtype=self._dtype)
-        mask_B1ST.masked_fill_(ahead_B1ST, torch.finfo(self._dtype).min)
         # Padding has no position of its own: the model may know no further ones.
         known_BS = torch.minimum(positions_BS, (starts_B + ends_B)[:, None])
         ends_B = ends_B.to(self.device)
@@ -301,7 +192,7 @@ class SteppedModel:
         def forward() -> Tensor:
             logits_BSV: Tensor = self._module.model(
                 input_ids=ids_BS.to(self.device),
-                attention_mask=mask_B1ST.to(self.device),
+                attention_mask=self._mask(ahead_B1ST.to(self.device)),
                 position_ids=known_BS.to(self.device),
                 past_key_values=self._cache,
                 logits_to_keep=own_S.to(self.device),
@@ -317,6 +208,11 @@ class SteppedModel:
     def _values(self, hidden_BH: Tensor) -> list[float | None]:
         head = self._module.value_head
         return [None] * len(hidden_BH) if head is None else head(hidden_BH).tolist()
+
+    def _mask(self, hidden: Tensor) -> Tensor:
+        """To be added to the scores: a mask of booleans is converted again by every layer."""
+        mask = torch.zeros(hidden.shape, dtype=self._dtype, device=self.device)
+        return mask.masked_fill_(hidden, torch.finfo(self._dtype).min)
 
     def read_tokens(
         self, ids_B1: Tensor, lengths_B: NDArray[np.int64], lags_B: NDArray[np.int64]
@@ -335,9 +231,7 @@ class SteppedModel:
         positions_B = torch.from_numpy(lengths_B.copy()).to(self.device)
         self._cache.begin_decode(positions_B, length)
         ahead_B11T = torch.arange(length, device=self.device) > positions_B[:, None, None, None]
-        # To be added to the scores: a mask of booleans is converted again by every layer.
-        mask_B11T = torch.zeros(ahead_B11T.shape, dtype=self._dtype, device=self.device)
-        mask_B11T.masked_fill_(ahead_B11T, torch.finfo(self._dtype).min)
+        mask_B11T = self._mask(ahead_B11T)
         position_ids_B = positions_B + torch.from_numpy(lags_B.copy()).to(self.device)
         with self._attention():
             logits_B1V = self._module.model(
@@ -348,3 +242,19 @@ class SteppedModel:
                 use_cache=True,
             ).logits
         return self._module.speakable(logits_B1V[:, -1])
+
+
+def copy_rows(
+    models: Sequence[SteppedModel], moves: Sequence[tuple[int, int]], length: int
+) -> None:
+    """Copies the first `length` positions of cache rows onto others, in every model's cache.
+
+    Args:
+        moves: from, to; all are read before any is written.
+    """
+    moves = [(source, row) for source, row in moves if source != row]
+    if not moves:
+        return
+    sources, rows = torch.tensor(moves, device=models[0].device).unbind(1)
+    for model in models:
+        model.copy_rows(sources, rows, length)

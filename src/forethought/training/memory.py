@@ -8,7 +8,6 @@ their content: where an image stands decides shapes.
 
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from torch.utils.flop_counter import flop_registry
 from forethought.models.actor_critic import ActorCritic, Scores, ValueHead
 from forethought.models.batching import TokenBatch
 from forethought.models.loading import LoadedModel
-from forethought.training.processes import attention_by_products
+from forethought.training.processes import attention_for
 
 
 class UpdateCost(NamedTuple):
@@ -76,9 +75,8 @@ def update_cost(
     module.train()
     module.without_dropout()
     tracked = Allocations()
-    is_by_products = precision == "bf16" and not recomputes and not torch.cuda.is_available()
-    attention = attention_by_products if is_by_products else nullcontext  # As `autocast` has it.
-    with attention(), tracked:
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    with attention_for(precision, device, recomputes=recomputes), tracked:
         for _ in range(min(micro_batches, 2)):
             with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
                 scores: Scores = module(batch)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import torch
 from accelerate import Accelerator
@@ -77,21 +77,31 @@ def _asks_for(strategy: str, environ: Mapping[str, str]) -> bool:
 def autocast(accelerator: Accelerator, *, recomputes: bool) -> Generator[None]:
     """What `compute.precision` asks for.
 
+    Args:
+        recomputes: as `attention_for`.
+    """
+    precision, device = accelerator.mixed_precision, accelerator.device.type
+    with accelerator.autocast(), attention_for(precision, device, recomputes=recomputes):
+        yield
+
+
+def attention_for(precision: str, device: str, *, recomputes: bool) -> AbstractContextManager[None]:
+    """The attention of forward passes.
+
     PyTorch's fused attention on the CPU is slower in bf16 than in fp32, while matrix products are
     several times as fast. There, attention is done as two products and a softmax.
 
     Args:
+        device: its type, "cpu" or "cuda".
         recomputes: whether the backward pass runs parts of the forward pass again, outside of
             this context: attention is then left as it is, for both must do the same.
     """
-    is_on_cpu = accelerator.mixed_precision == "bf16" and accelerator.device.type == "cpu"
-    attention = attention_by_products() if is_on_cpu and not recomputes else nullcontext()
-    with accelerator.autocast(), attention:
-        yield
+    is_by_products = precision == "bf16" and device == "cpu" and not recomputes
+    return _by_products() if is_by_products else nullcontext()
 
 
 @contextmanager
-def attention_by_products() -> Generator[None]:
+def _by_products() -> Generator[None]:
     """Attention as two products and a softmax, in the precision of its inputs."""
     allowed = cuda.fp16_bf16_reduction_math_sdp_allowed()
     cuda.allow_fp16_bf16_reduction_math_sdp(True)  # on every device; else it would compute in fp32

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from forethought.generation.stepping import attend
+from forethought.generation.attention import attend
 
 ROWS, KV_HEADS, CAPACITY, SIZE = 5, 2, 9, 4
 LENGTH = 7

@@ -1,6 +1,5 @@
 """The memory of an update, predicted without doing it, against what real operations allocate."""
 
-from contextlib import nullcontext
 from typing import Any, Literal
 
 import pytest
@@ -11,7 +10,7 @@ from forethought.models.actor_critic import ActorCritic
 from forethought.models.batching import TokenBatch
 from forethought.models.loading import LoadedModel
 from forethought.training.memory import Allocations, update_cost
-from forethought.training.processes import attention_by_products
+from forethought.training.processes import attention_for
 
 ROWS, PROMPT, RESPONSE = 3, 20, 10
 
@@ -59,9 +58,7 @@ def test_every_allocation_is_predicted(
     module = ActorCritic(model, None)
     module.without_dropout()
     real = Allocations()
-    is_by_products = precision == "bf16" and not recomputes  # As training computes on CPUs.
-    attention = attention_by_products if is_by_products else nullcontext
-    with attention(), real:
+    with attention_for(precision, "cpu", recomputes=recomputes), real:
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16"):
             scores = module(make_batch())
         loss = scores.logprobs_BT.sum() + scores.entropies_BT.sum()

@@ -183,7 +183,7 @@ def corrected(
 
     Args:
         played: by whomever, from its beginning.
-        answer: the expert's.
+        respond: the expert's.
 
     Returns:
         The steps with the expert's answers in place of the player's; a state that the episode
@@ -192,8 +192,7 @@ def corrected(
 
     Raises:
         ConfigError: the episode takes another course here: it was played in another environment,
-        with
-            other options or by other prompts.
+            with other options or by other prompts.
     """
     if not played.steps:
         return
