@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.durability.commands import TIMEOUT_S, run
-from tests.durability.comparison import largest_difference
+from tests.durability.comparison import largest, largest_difference, weights
 from tests.durability.conftest import SFT, trained
 from tests.durability.test_processes import (
     LORA,
@@ -83,6 +83,38 @@ def test_dpo(tmp_path: Path) -> None:
     assert largest_difference(one, two) <= TOLERANCE
 
 
+def test_q_sft_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
+    """Three phases of three updates, the last two of the same model; it is copied between phases
+    and stopped in the middle of one."""
+    words = "--environment.id Wordle --prompt.format action_only"
+    assert run(f"collect --policy data {words} --episodes 9 --output {tmp_path}/data").code == 0
+    words = (
+        f"train q-sft --data {tmp_path}/data {words} --batch-size 3 --compute.threads 1 "
+        f"--mc-epochs 1 --checkpoint-every 4 --optimizer.warmup-steps 0{SMOOTH}"
+    )
+    one, two = trained(words, tmp_path / "one"), launched(words, tmp_path / "two", SHARDED)
+    assert largest_difference(one, two) <= TOLERANCE
+    before = weights(trained(f"{words} --epochs 0.1", tmp_path / "before"))
+    after = weights(one)
+    assert max(map(largest, (after[name] - before[name] for name in before))) > 100 * TOLERANCE
+
+    for folder in (one, two):
+        shutil.rmtree(folder / "checkpoints" / "step_9")
+    assert run(f"train q-sft --resume {two}").code == 0
+    with launch(f"train q-sft --resume {one}", SHARDED) as process:
+        _, said = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, said
+    whole = weights(two)
+    assert all(largest(whole[name] - after[name]) <= TOLERANCE for name in after)
+    assert largest_difference(one, two) <= TOLERANCE
+
+    with launch(f"{words} --phases joint --output {tmp_path}/joint", SHARDED) as process:
+        _, said = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode != 0
+    assert "error: accelerate launched FSDP, but what this run trains is not one model" in said
+    assert not (tmp_path / "joint").exists()
+
+
 @pytest.mark.parametrize(
     ("more", "settings", "said"),
     [
@@ -95,8 +127,7 @@ def test_dpo(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_refused(more: str, settings: dict[str, str], said: str, tmp_path: Path) -> None:
-    words = f"{SFT}{more} --output {tmp_path}/run"
-    with launch(words, SHARDED | settings) as process:
+    with launch(f"{SFT}{more} --output {tmp_path}/run", SHARDED | settings) as process:
         _, err = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode != 0
     assert f"error: {said}" in err

@@ -151,6 +151,13 @@ class Updater:
         """Inside, the first process's module can be saved; for all processes at once."""
         return nullcontext() if self._shards is None else self._shards.on_first_process()
 
+    def release(self) -> None:
+        """Ends its work: the module is plain and whole again, and nothing keeps the optimizers'
+        memory. For all processes at once."""
+        if self._shards is not None:
+            self._shards.release()
+        self._accelerator.free_memory()
+
     def step(
         self, losses: Sequence[Callable[[], Tensor]], *, position: float | None = None
     ) -> float:

@@ -142,6 +142,7 @@ def run_phases(
             # A phase's last checkpoint is the first of the next one.
             if (is_due and updater.steps < stage.updates) or step == total:
                 run.save(models, updater, step=step)
+        updater.release()
         if run.is_stopped and updater.steps < stage.updates:
             break
     bar.close()

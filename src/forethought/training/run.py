@@ -253,7 +253,7 @@ def open_run(config: AnyConfig, existing: Existing, *, can_shard: bool = True) -
     accelerator = start_processes(config.compute)
     if is_sharded(accelerator) and not can_shard:
         raise ConfigError(
-            "accelerate launched FSDP, but this algorithm copies its model between phases "
+            "accelerate launched FSDP, but what this run trains is not one model with its critic "
             "— expected one process, or data parallelism (MULTI_GPU, MULTI_CPU)"
         )
     with ExitStack() as stack:

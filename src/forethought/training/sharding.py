@@ -6,14 +6,17 @@ parts alone. Between two steps the weights are whole, on every process: a policy
 scores as on one process, at its own pace and without a word to the others.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+import copy
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from typing import Any, NamedTuple, cast
 
 import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedType, FullyShardedDataParallelPlugin, gather_object
 from torch import Tensor, nn
+from torch.distributed import _composable_state
 from torch.distributed.fsdp import FSDPModule, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor, distribute_tensor
 
@@ -58,6 +61,14 @@ class _Pass(NamedTuple):
     settings: Mapping[str, Any]
 
 
+class _Plain(NamedTuple):
+    """A part of a module before it was sharded, without its weights."""
+
+    part: nn.Module
+    is_a: type
+    attributes: dict[str, Any]
+
+
 class Shards:
     """The weights of one module and its critic, sharded while it learns.
 
@@ -72,13 +83,15 @@ class Shards:
     ) -> None:
         """
         Args:
-            module: equal on all processes; is changed in place, and whole afterwards.
+            module: equal on all processes; is changed in place, until `release`. Its weights are
+                whole afterwards.
             optimizers: over its parameters; take the sharded ones in their place.
         """
         plugin: Any = accelerator.state.fsdp_plugin
         if plugin.transformer_cls_names_to_wrap is None:
             plugin.transformer_cls_names_to_wrap = _layer_classes(module)
         plugin.ignored_modules = [] if module.value_head is None else [module.value_head]
+        self._plain = [_Plain(part, type(part), _attributes(part)) for part in module.modules()]
         prepared: Any = accelerator.prepare(module, *optimizers)
         self.optimizers: list[Any] = list(prepared[1:])
         """Accelerate's own, over the shards."""
@@ -92,6 +105,8 @@ class Shards:
             part.set_gradient_divide_factor(1.0)
             part.set_force_sum_reduction_for_comms(enable=True)  # Gloo has no other.
         module.register_forward_pre_hook(self._remember, with_kwargs=True)
+        register_fsdp_forward_method(module, "action_hidden")
+        vars(module)["action_hidden"] = self._remembering(module.action_hidden)
         self._make_root()
         self.gather()
 
@@ -106,6 +121,14 @@ class Shards:
 
     def _remember(self, module: nn.Module, args: tuple[Any, ...], settings: dict[str, Any]) -> None:
         self._last = _Pass(args[0], dict(settings))
+
+    def _remembering(self, hidden: Callable[[TokenBatch, Tensor], Tensor]) -> Any:
+        @wraps(hidden)
+        def remember(batch: TokenBatch, is_action_BT: Tensor) -> Tensor:
+            self._last = _Pass(batch, {})
+            return hidden(batch, is_action_BT)
+
+        return remember
 
     def gather(self) -> None:
         """Makes the weights whole on every process, until `split`."""
@@ -159,6 +182,24 @@ class Shards:
                 )
             self._last = known[0]._replace(batch=known[0].batch.to(device))
 
+    def release(self) -> None:
+        """Makes the module what it was before, with the weights that it has now, whole on every
+        process: it may be copied, and sharded again. Of all processes at once."""
+        self.split()
+        owned = [vars(plain.part)["_parameters"] for plain in self._plain]
+        sharded = {id(p): p for own in owned for p in own.values() if isinstance(p, DTensor)}
+        whole = {  # Tied weights stay one.
+            key: nn.Parameter(cast(DTensor, p.detach()).full_tensor(), p.requires_grad)
+            for key, p in sharded.items()
+        }
+        for (part, is_a, attributes), own in zip(self._plain, owned, strict=True):
+            parameters = {name: whole.get(id(p), p) for name, p in own.items()}
+            part.__class__ = is_a
+            vars(part).clear()
+            vars(part).update(attributes, _parameters=parameters)
+            # Where FSDP notes, beside the module, that it has sharded it.
+            _composable_state._module_state_mapping.pop(part, None)  # pyright: ignore[reportPrivateUsage]
+
     @contextmanager
     def on_first_process(self) -> Generator[None]:
         """Inside, the first process's module holds whole weights in main memory, to be saved; one
@@ -203,6 +244,15 @@ def placed_like(tensor: Tensor, parameter: Tensor) -> Tensor:
         return tensor.to(parameter.device)
     mesh, placements = parameter.device_mesh, parameter.placements
     return distribute_tensor(tensor.to(parameter.device), mesh, placements, src_data_rank=None)
+
+
+def _attributes(module: nn.Module) -> dict[str, Any]:
+    """All but the weights; hooks, buffers and submodules in dictionaries of their own."""
+    return {
+        name: copy.copy(one) if isinstance(one, dict) else one
+        for name, one in vars(module).items()
+        if name != "_parameters"
+    }
 
 
 def _layer_classes(module: ActorCritic) -> list[str]:

@@ -37,7 +37,9 @@ def test_an_algorithm_that_cannot_be_sharded_is_refused_before_its_folder_is_mad
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("forethought.training.run.is_sharded", lambda accelerator: True)
-    config = QSFTConfig(output=str(tmp_path / "run"), data=str(tmp_path), model="tiny")
+    config = QSFTConfig(
+        output=str(tmp_path / "run"), data=str(tmp_path), model="tiny", phases="joint"
+    )
     with pytest.raises(ConfigError, match="accelerate launched FSDP"):
         train_q_sft(config)
     assert not (tmp_path / "run").exists()

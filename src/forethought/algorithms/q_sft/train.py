@@ -35,7 +35,7 @@ def train_q_sft(config: QSFTConfig, *, existing: Existing = "refuse") -> Path:
     Raises:
         ForethoughtError: whatever a person can fix: settings, model, data, disk.
     """
-    with open_run(config, existing, can_shard=False) as run:
+    with open_run(config, existing, can_shard=config.phases == "two") as run:
         context = start_context(config, run)
         models, episodes = context.models, context.data.episodes
         begins = partial(begin, context=context)
