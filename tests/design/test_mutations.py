@@ -16,17 +16,15 @@ write an entry, no code:
 Each is applied to a copy of the package; the checkout is never touched.
 """
 
-import os
 import shutil
-import subprocess
-import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.design.warm_pytest import ROOT, run_tests
+
 PACKAGE = ROOT / "src" / "forethought"
 TESTS = ROOT / "tests"
 
@@ -67,27 +65,6 @@ def copy_of_the_package(folder: Path) -> Path:
     )
 
 
-def run_tests(package: Path, *tests: str) -> subprocess.CompletedProcess[str]:
-    """Runs the checkout's tests on another copy of the package, in a process of their own."""
-    outer_run = {name for name in os.environ if name.startswith("PYTEST_")}
-    environment = {name: value for name, value in os.environ.items() if name not in outer_run}
-    environment |= {
-        "PYTHONPATH": str(package.parent),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "OMP_NUM_THREADS": "1",
-    }
-    settings = ["-c", str(ROOT / "pyproject.toml"), f"--rootdir={ROOT}", "-pno:cacheprovider"]
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", *settings, *(str(TESTS / test) for test in tests)],
-        cwd=package.parents[1],  # what the tests leave behind goes with the copy
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-
 @for_each_mutation
 def test_breakage_applies(mutation: Mutation) -> None:
     """Code moves on: an entry that no longer fits it is out of date."""
@@ -102,7 +79,7 @@ def test_sound_copy_is_green(tmp_path: Path) -> None:
     """Red proves nothing unless the same tests are green on a copy that nobody broke."""
     guards = sorted({mutation.red for mutation in MUTATIONS})
     result = run_tests(copy_of_the_package(tmp_path), *guards)
-    assert result.returncode == ALL_PASSED, result.stdout
+    assert result.code == ALL_PASSED, result.output
 
 
 @pytest.mark.slow
@@ -112,5 +89,5 @@ def test_breakage_turns_its_test_red(mutation: Mutation, tmp_path: Path) -> None
     target = package / mutation.file
     target.write_text(mutation.applied_to(target.read_text(encoding="utf-8")), encoding="utf-8")
     result = run_tests(package, mutation.red)
-    assert result.returncode != ALL_PASSED, f"survived: {mutation.breakage}"
-    assert result.returncode == SOME_FAILED, f"no verdict:\n{result.stdout}{result.stderr}"
+    assert result.code != ALL_PASSED, f"survived: {mutation.breakage}"
+    assert result.code == SOME_FAILED, f"no verdict:\n{result.output}"
