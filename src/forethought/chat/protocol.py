@@ -1,11 +1,12 @@
 """The OpenAI-compatible protocol as the client's side writes and reads it.
 
 Requests are records, `ChatRequest`, and so are answers, `ChatAnswer`; the server's side of the
-same bytes is `serving/dialect.py`. A prompt goes as messages (`/chat/completions`) or as the token
-ids themselves (`/completions`). Names of fields beyond OpenAI's are vLLM's: `return_token_ids`
-asks for the ids that were read (`prompt_token_ids`) and drawn (`token_ids`); SGLang's
-`metadata.weight_version` says which weights wrote the answer. `action_choices` and `allowed_ids`
-are our own: what an answer's action field is held to, and what each token was drawn from.
+same bytes is `dialect.py` and `answers.py` of `serving/`. A prompt goes as messages
+(`/chat/completions`) or as the token ids themselves (`/completions`). Names of fields beyond
+OpenAI's are vLLM's: `return_token_ids` asks for the ids that were read (`prompt_token_ids`) and
+drawn (`token_ids`); SGLang's `metadata.weight_version` says which weights wrote the answer.
+`action_choices` and `allowed_ids` are our own: what an answer's action field is held to, and what
+each token was drawn from.
 """
 
 import json
@@ -47,7 +48,9 @@ class ChatRequest:
     action_choices: tuple[str, ...] | None = None
     """Actions that the action field is held to."""
     stream: bool = False
-    """Whether the answer comes as events."""
+    """Whether the answer comes as events, while it is written."""
+    include_usage: bool = False
+    """Whether the last event counts the tokens."""
 
     @property
     def path(self) -> str:
@@ -119,6 +122,7 @@ def write_request(request: ChatRequest, more: dict[str, Any] | None = None) -> b
         "return_token_ids": request.return_token_ids or None,
         "action_choices": request.action_choices,
         "stream": request.stream or None,
+        "stream_options": {"include_usage": True} if request.include_usage else None,
         **(more or {}),
     }
     present = {name: value for name, value in content.items() if value is not None}

@@ -75,3 +75,12 @@ class TokenwisePolicy(Policy, Protocol):
         """Takes in what is queued, as far as there is room, and draws one token for each
         request under way; returns those that are answered by it."""
         ...
+
+    def under_way(self, key: int) -> Completion | None:
+        """What a request has come to so far, as if its limit were there: text and tokens that
+        nothing that follows can change. None: it was not begun, or is answered."""
+        ...
+
+    def cancel(self, key: int) -> None:
+        """Forgets a request between two tokens: its row is free for another."""
+        ...

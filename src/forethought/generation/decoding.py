@@ -17,43 +17,12 @@ from torch import Tensor
 from forethought.generation.contract import GenerationRequest, GenerationResult
 from forethought.generation.prefill import Mix, PromptReader
 from forethought.generation.prompt_rows import Prefilled
+from forethought.generation.row import Row
 from forethought.generation.sampling import ActionField, draw_tokens, nucleus
 from forethought.generation.stepping import SteppedModel, copy_rows
 from forethought.models.actor_critic import RULED_OUT, ActorCritic
 from forethought.models.encoding import Encoder
 from forethought.types import Completion, FinishReason
-
-
-class _Row:
-    """A request being answered."""
-
-    def __init__(
-        self, request: GenerationRequest, prefilled: Prefilled, field: ActionField | None
-    ) -> None:
-        self.request = request
-        self.value = prefilled.value
-        self.field = field
-        """Fields of answers whose action is held to those that may be named."""
-        self.ids: list[int] = []
-        self.logprobs: list[float] = []
-        self.allowed: list[tuple[int, ...] | None] = []
-
-    @property
-    def has_nucleus(self) -> bool:
-        """Whether each token is drawn from a nucleus."""
-        return self.request.top_p < 1 and self.request.temperature > 0
-
-    @property
-    def is_held(self) -> bool:
-        """Whether tokens are drawn from some alone."""
-        return self.field is not None or self.has_nucleus
-
-    def add(self, token: int, logprob: float) -> None:
-        """Takes a token that was drawn."""
-        self.ids.append(token)
-        self.logprobs.append(logprob)
-        if self.field is not None:
-            self.field.write(token)
 
 
 class DecodeLoop:
@@ -82,7 +51,7 @@ class DecodeLoop:
         self._slots = slots
         self._device = actor_critic.model.device
         self._waiting = RequestQueue()
-        self._rows: list[_Row] = []
+        self._rows: list[Row] = []
         # Rows 0 … slots-1 decode; the others keep prompts for whoever asks next.
         self.prompts = PromptReader(self._models, encoder, mix, range(slots, 2 * slots))
         self._lengths_B = np.zeros(slots, dtype=np.int64)
@@ -112,6 +81,17 @@ class DecodeLoop:
         """Admits what waits, as far as there is room, and draws one token for each row."""
         results = self._admit() if self._should_admit() else []
         return results + self._decode_one_token() if self._rows else results
+
+    def under_way(self, key: int) -> Completion | None:
+        """As `TokenwisePolicy.under_way`."""
+        row = next((row for row in self._rows if row.request.key == key), None)
+        return None if row is None else row.so_far()
+
+    @torch.inference_mode()
+    def cancel(self, key: int) -> None:
+        """As `TokenwisePolicy.cancel`."""
+        self._waiting.remove(key)
+        self._retire([index for index, row in enumerate(self._rows) if row.request.key == key])
 
     def _should_admit(self) -> bool:
         """Prompts are taken in groups: a forward pass for one row costs almost as much
@@ -152,7 +132,7 @@ class DecodeLoop:
         if request.choices is not None:
             encoder = self._encoder
             field = ActionField(encoder.token_bytes(), request.choices, encoder.stop_ids)
-        self._rows.append(_Row(request, prefilled, field))
+        self._rows.append(Row(request, prefilled.value, field, self._encoder))
         self._lengths_B[row] = prefilled.length
         self._lags_B[row] = prefilled.position_lag
         self._counts_B[row] = 0
@@ -198,10 +178,10 @@ class DecodeLoop:
             zip(self._rows, drawn.ids_B.tolist(), drawn.logprobs_B.tolist(), strict=True)
         ):
             row.add(token, logprob)
-            is_over = token in self._encoder.stop_ids or self._stop_in(row) is not None
+            is_over = token in self._encoder.stop_ids or row.stop() is not None
             if is_over or len(row.ids) == row.request.max_new_tokens:
                 finished.append(index)
-        results = [self._finish(self._rows[index]) for index in finished]
+        results = [self._rows[index].result() for index in finished]
         if finished:
             self._keep_written(finished)
             self._retire(finished)
@@ -233,31 +213,6 @@ class DecodeLoop:
             logits_V.fill_(RULED_OUT)
             logits_V[ids] = kept
 
-    def _stop_in(self, row: _Row) -> int | None:
-        """Where the first of the texts begins that end this answer, if it holds one."""
-        if not row.request.stop:
-            return None
-        text = self._encoder.detokenize(row.ids).text
-        places = [text.find(stop) for stop in row.request.stop]
-        return min((place for place in places if place >= 0), default=None)
-
-    def _finish(self, row: _Row) -> GenerationResult:
-        end = self._stop_in(row)
-        stopped = end is not None or row.ids[-1] in self._encoder.stop_ids
-        text, offsets = self._encoder.detokenize(row.ids)
-        if end is not None:
-            text, offsets = text[:end], tuple(min(offset, end) for offset in offsets)
-        completion = Completion(
-            token_ids=tuple(row.ids),
-            logprobs=tuple(row.logprobs),
-            token_offsets=offsets,
-            text=text,
-            finish_reason=FinishReason.STOP if stopped else FinishReason.LENGTH,
-            temperature=row.request.temperature,
-            allowed_ids=tuple(row.allowed) if any(row.allowed) else (),
-        )
-        return GenerationResult(row.request.key, completion, row.value)
-
     def _retire(self, finished: Sequence[int]) -> None:
         """Fills the holes with the last rows, so that the active rows stay contiguous."""
         gone = set(finished)
@@ -273,7 +228,8 @@ class DecodeLoop:
         copy_rows(self._models, moves, int(self._lengths_B[movers].max()))
         for array in (self._lengths_B, self._lags_B, self._counts_B):
             array[holes] = array[movers]
-        for tensor in (self._temperatures_B, self._uniforms_BT):
+        assert self._logits_BV is not None
+        for tensor in (self._temperatures_B, self._uniforms_BT, self._logits_BV):
             tensor[holes] = tensor[movers]
 
     def _forward_last_tokens(self) -> None:
@@ -311,6 +267,11 @@ class RequestQueue:
 
     def put(self, request: GenerationRequest) -> None:
         self._next_round.append(request)
+
+    def remove(self, key: int) -> None:
+        """Forgets a request, if it is there."""
+        self._round = [request for request in self._round if request.key != key]
+        self._next_round = [request for request in self._next_round if request.key != key]
 
     def take(self, count: int) -> list[GenerationRequest]:
         """At most so many, in the order in which they should be answered."""

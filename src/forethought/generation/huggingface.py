@@ -15,7 +15,7 @@ from forethought.models.encoding import Encoder
 from forethought.models.limits import Limits
 from forethought.models.loading import LoadedModel, load_pretrained, settle
 from forethought.models.lora import save_weights
-from forethought.types import Message, Prompt
+from forethought.types import Completion, Message, Prompt
 
 VALUE_HEAD_FILE = "value_head.safetensors"
 
@@ -105,6 +105,15 @@ class HuggingFacePolicy:
     def step(self) -> list[GenerationResult]:
         """As `TokenwisePolicy.step`."""
         return [] if self._loop is None else self._loop.step()
+
+    def under_way(self, key: int) -> Completion | None:
+        """As `TokenwisePolicy.under_way`."""
+        return None if self._loop is None else self._loop.under_way(key)
+
+    def cancel(self, key: int) -> None:
+        """As `TokenwisePolicy.cancel`."""
+        if self._loop is not None:
+            self._loop.cancel(key)
 
     @torch.inference_mode()
     def score(self, examples: Sequence[Example], *, temperature: float) -> Scores:

@@ -16,7 +16,7 @@ from transformers.utils.chat_template_utils import encode_marked_chat, mark_cont
 from forethought.errors import PolicyError
 from forethought.models.chat_template import ChatTemplate
 from forethought.models.limits import limits_of
-from forethought.models.token_text import DetokenizedText, TokenBytes, detokenize
+from forethought.models.token_text import DetokenizedText, GrowingText, TokenBytes, detokenize
 from forethought.types import Image, Message, Prompt
 
 # For base models whose tokenizer brings no chat template (GPT-2). A response ends as the model
@@ -165,10 +165,11 @@ class Encoder:
 
     def detokenize(self, token_ids: Sequence[int]) -> DetokenizedText:
         """Text and per-token offsets of sampled ids, special tokens left out."""
-        # A few tokens in a row come again and again, whole responses do not.
-        return detokenize(
-            token_ids, lambda ids: self._decode_window(ids) if len(ids) <= 8 else self._decode(ids)
-        )
+        return detokenize(token_ids, self._decode_any)
+
+    def growing_text(self) -> GrowingText:
+        """The text of a completion that is being written; empty at first."""
+        return GrowingText(self._decode_any)
 
     def token_bytes(self) -> TokenBytes:
         """The bytes of every token of the vocabulary; worked out once."""
@@ -180,6 +181,10 @@ class Encoder:
                 lambda token: str(self.tokenizer.convert_ids_to_tokens(token)),
             )
         return self._token_bytes
+
+    def _decode_any(self, token_ids: tuple[int, ...]) -> str:
+        # A few tokens in a row come again and again, whole responses do not.
+        return self._decode_window(token_ids) if len(token_ids) <= 8 else self._decode(token_ids)
 
     def _decode(self, token_ids: tuple[int, ...]) -> str:
         text = self.tokenizer.decode(

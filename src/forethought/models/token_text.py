@@ -4,7 +4,7 @@ Bytes, not characters: a character may be several tokens, each of which alone is
 """
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import takewhile
@@ -23,37 +23,64 @@ class DetokenizedText(NamedTuple):
     begun by earlier ones shares that character's start."""
 
 
+class GrowingText:
+    """A completion's text, token by token, and where each token starts in it.
+
+    A piece is decoded together with the last piece that had text: many tokenizers write a
+    token differently at the start of a text than inside one (without its space, say).
+    """
+
+    def __init__(self, decode: Callable[[tuple[int, ...]], str]) -> None:
+        """
+        Args:
+            decode: ids to text with special tokens left out; best memoised, the windows are short.
+        """
+        self._decode = decode
+        self.ids: list[int] = []
+        self.text = ""
+        self.offsets: list[int] = []
+        self.whole = 0
+        """Tokens whose characters are complete; those after them have no text yet."""
+        self._context_start = 0
+
+    def add(self, token: int, *, is_last: bool = False) -> None:
+        """Takes the next token.
+
+        Args:
+            is_last: a character that is incomplete with it stays so.
+        """
+        self.ids.append(token)
+        self.offsets.append(len(self.text))
+        before = self._decode(tuple(self.ids[self._context_start : self.whole]))
+        window = self._decode(tuple(self.ids[self._context_start :]))
+        if window.endswith(REPLACEMENT) and not is_last:
+            return  # a character is still incomplete: wait for its other tokens
+        piece = window[len(before) :]
+        self.text += piece
+        if piece:
+            self._context_start = self.whole
+        self.whole = len(self.ids)
+
+    def until(self, end: int) -> int:
+        """How many of the first tokens are complete and have no character behind `end`."""
+        return bisect_right([*self.offsets[: self.whole], len(self.text)], end) - 1
+
+
 def detokenize(
     token_ids: Sequence[int], decode: Callable[[tuple[int, ...]], str]
 ) -> DetokenizedText:
     """Decodes a completion piece by piece, so as to know where each piece starts.
 
-    A piece is decoded together with the last piece that had text: many tokenizers write a
-    token differently at the start of a text than inside one (without its space, say).
-
     Args:
         token_ids: the sampled ids.
-        decode: ids to text with special tokens left out; best memoised, the windows are short.
+        decode: as `GrowingText` has it.
     """
-    pieces: list[str] = []
-    offsets: list[int] = []
-    length = context_start = piece_start = 0
-    for index in range(len(token_ids)):
-        offsets.append(length)
-        is_last = index == len(token_ids) - 1
-        before = decode(tuple(token_ids[context_start:piece_start]))
-        window = decode(tuple(token_ids[context_start : index + 1]))
-        if window.endswith(REPLACEMENT) and not is_last:
-            continue  # a character is still incomplete: wait for its other tokens
-        piece = window[len(before) :]
-        pieces.append(piece)
-        length += len(piece)
-        if piece:
-            context_start = piece_start
-        piece_start = index + 1
+    growing = GrowingText(decode)
+    for index, token in enumerate(token_ids):
+        growing.add(token, is_last=index == len(token_ids) - 1)
     text = decode(tuple(token_ids))
-    if "".join(pieces) == text:
-        return DetokenizedText(text, tuple(offsets))
+    if growing.text == text:
+        return DetokenizedText(text, tuple(growing.offsets))
     return DetokenizedText(text, _offsets_by_prefixes(token_ids, text, decode))
 
 

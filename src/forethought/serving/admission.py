@@ -5,7 +5,8 @@ import ipaddress
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -13,12 +14,12 @@ from typing import NamedTuple, TypeVar
 from forethought.chat.messages import ProtocolError
 from forethought.chat.protocol import ChatAnswer, ChatRequest
 from forethought.errors import PolicyError
+from forethought.serving.answers import Piece, write_error
 from forethought.serving.dialect import (
     read_adapter,
     read_adapter_name,
     read_request,
     read_weights,
-    write_error,
 )
 from forethought.serving.engine import Engine, StoppedError
 from forethought.serving.weights import Weights
@@ -60,9 +61,13 @@ class Refusal(Exception):  # noqa: N818 - it is what is sent, not what went wron
         self.body = write_error(message, kind=kind)
 
 
-class Answered(NamedTuple):
+class Asked(NamedTuple):
+    """A request that is being answered."""
+
     request: ChatRequest
-    answer: ChatAnswer
+    answer: "Future[ChatAnswer]"
+    pieces: "asyncio.Queue[Piece | None]"
+    """Of the answer, where they are wanted; None behind the last one, or where there is none."""
 
 
 class Admission:
@@ -166,35 +171,65 @@ class Admission:
         done = asyncio.wrap_future(self._engine.change(apply))
         await self._wait(done, deadline_s)
 
-    async def answer(self, body: bytes, deadline_s: float, *, is_chat: bool) -> Answered:
-        """Reads a request, once there is room for it, and waits for the answer.
+    async def ask(self, body: bytes, *, is_chat: bool) -> Asked:
+        """Reads a request, once there is room for it, and has it answered.
 
         Args:
-            deadline_s: in the loop's time.
             is_chat: whether its prompt are messages, not token ids.
 
         Raises:
-            Refusal: no room, no request, an unknown model, a request that is too long, no time.
+            Refusal: no room, no request, an unknown model, a request that is too long.
         """
         # Before it is read: its images unfold to many times the size of the body.
         if not self._room.acquire(blocking=False):
             message = f"{self.limits.concurrency} requests are being answered — try again"
             raise Refusal(429, message, "rate_limit_error")
+        pieces: asyncio.Queue[Piece | None] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def put(piece: Piece | None) -> None:
+            with suppress(RuntimeError):  # The loop has ended, and with it whoever reads.
+                loop.call_soon_threadsafe(pieces.put_nowait, piece)
+
         try:
             # In another thread: images take a while, and others want to be heard meanwhile.
-            loop = asyncio.get_running_loop()
             request = await loop.run_in_executor(self._reader, self._read, body, is_chat)
             answer = self._engine.ask(
                 request,
                 max_new_tokens=self._length_of(request),
                 adapter=None if request.model == self.model else request.model,
+                tell=put if request.stream else None,
             )
         except BaseException:
             self._room.release()
             raise
         # Room is there when the engine is done with it, not when the client has gone.
         answer.add_done_callback(lambda _: self._room.release())
-        return Answered(request, await self._wait(asyncio.wrap_future(answer), deadline_s))
+        answer.add_done_callback(lambda _: put(None))
+        return Asked(request, answer, pieces)
+
+    async def whole(self, asked: Asked, deadline_s: float) -> ChatAnswer:
+        """Waits for the answer.
+
+        Args:
+            deadline_s: in the loop's time.
+
+        Raises:
+            Refusal: it cannot be given, or not in time.
+        """
+        return await self._wait(asyncio.wrap_future(asked.answer), deadline_s)
+
+    async def piece(self, asked: Asked, deadline_s: float) -> Piece | None:
+        """Waits for the next piece of an answer; None: it is whole, or ended otherwise.
+
+        Raises:
+            Refusal: there is none in time.
+        """
+        return await self._wait(asyncio.ensure_future(asked.pieces.get()), deadline_s)
+
+    def give_up(self, asked: Asked) -> None:
+        """Has an answer written no further, if it is not done."""
+        self._engine.give_up(asked.answer)
 
     def _read(self, body: bytes, is_chat: bool) -> ChatRequest:
         try:

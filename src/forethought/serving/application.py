@@ -4,24 +4,28 @@ import asyncio
 import sys
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 from forethought.chat.protocol import CHAT, COMPLETIONS
 from forethought.errors import visible
-from forethought.serving.admission import Admission, Refusal
-from forethought.serving.dialect import (
+from forethought.serving.admission import Admission, Asked, Refusal
+from forethought.serving.answers import (
+    DONE,
     Envelope,
     write_answer,
     write_done,
     write_error,
-    write_events,
+    write_failure,
     write_models,
+    write_piece,
+    write_usage,
 )
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
+T = TypeVar("T")
 
 _CHAT, _COMPLETIONS, _MODELS = f"/v1{CHAT}", f"/v1{COMPLETIONS}", "/v1/models"
 _LOAD, _UNLOAD = "/v1/load_lora_adapter", "/v1/unload_lora_adapter"
@@ -45,6 +49,8 @@ class _Response(NamedTuple):
     said: str
     """For the log."""
     headers: tuple[tuple[str, str], ...] = (("content-type", "application/json"),)
+    is_sent: bool = False
+    """Whether it was sent already, piece by piece."""
 
 
 class Application:
@@ -57,7 +63,7 @@ class Application:
         started_s = time.monotonic()
         body = _Body(receive)
         try:
-            response = await self._respond(scope, body)
+            response = await self._respond(scope, body, send)
         except ClientGoneError as error:
             _forget(error)
             _log(scope, started_s, "the client has gone")
@@ -70,12 +76,14 @@ class Application:
             error = write_error("a bug of the server's", kind="server_error")
             response = _Response(500, error, "500")
         _log(scope, started_s, response.said)
+        if response.is_sent:
+            return
         await _send(response, send, is_last=body.is_whole)
         if not body.is_whole:
             await body.drop()
             await send({"type": "http.response.body"})
 
-    async def _respond(self, scope: Mapping[str, Any], body: "_Body") -> _Response:
+    async def _respond(self, scope: Mapping[str, Any], body: "_Body", send: Send) -> _Response:
         """
         Raises:
             Refusal: it gets an error.
@@ -112,31 +120,81 @@ class Application:
         if path in changes:
             said = await changes[path](content, deadline_s)
             return _Response(200, write_done(said), f"200 {said}")
-        return await self._answer(content, body, deadline_s, is_chat=path == _CHAT)
-
-    async def _answer(
-        self, content: bytes, body: "_Body", deadline_s: float, *, is_chat: bool
-    ) -> _Response:
         gone = asyncio.ensure_future(body.wait_until_gone())
-        answering = asyncio.ensure_future(
-            self._admission.answer(content, deadline_s, is_chat=is_chat)
-        )
         try:
-            await asyncio.wait({gone, answering}, return_when=asyncio.FIRST_COMPLETED)
-            if not answering.done():
-                raise ClientGoneError
-            request, answer = answering.result()
+            asked = await _unless(gone, admission.ask(content, is_chat=path == _CHAT))
+            try:
+                return await self._answer(asked, gone, deadline_s, send)
+            finally:
+                admission.give_up(asked)  # Where it is not done, nobody waits for it any more.
         finally:
             gone.cancel()
-            answering.cancel()
-        said = f"200 {answer.prompt_tokens} + {answer.completion_tokens} tokens"
-        name = f"{'chatcmpl' if is_chat else 'cmpl'}-{uuid4().hex}"
+
+    async def _answer(
+        self, asked: Asked, gone: "asyncio.Future[None]", deadline_s: float, send: Send
+    ) -> _Response:
+        """
+        Args:
+            gone: done when the client is.
+        """
+        request = asked.request
+        name = f"{'chatcmpl' if request.prompt_ids is None else 'cmpl'}-{uuid4().hex}"
         envelope = Envelope(name, request.model, int(time.time()))
-        if not request.stream:
-            return _Response(200, write_answer(request, answer, envelope), said)
-        events = b"".join(write_events(request, answer, envelope))
-        kind = (("content-type", "text/event-stream"), ("cache-control", "no-cache"))
-        return _Response(200, events, said, kind)
+        if request.stream:
+            return await self._stream(asked, envelope, gone, deadline_s, send)
+        answer = await _unless(gone, self._admission.whole(asked, deadline_s))
+        said = f"200 {answer.prompt_tokens} + {answer.completion_tokens} tokens"
+        return _Response(200, write_answer(request, answer, envelope), said)
+
+    async def _stream(
+        self,
+        asked: Asked,
+        envelope: Envelope,
+        gone: "asyncio.Future[None]",
+        deadline_s: float,
+        send: Send,
+    ) -> _Response:
+        """Sends pieces as they are written. What goes wrong before the first one has a status of
+        its own; what goes wrong later is the last event."""
+        request = asked.request
+
+        async def tell(event: bytes, *, is_last: bool = False) -> None:
+            await send({"type": "http.response.body", "body": event, "more_body": not is_last})
+
+        piece = await _unless(gone, self._admission.piece(asked, deadline_s))
+        if piece is None:
+            await self._admission.whole(asked, deadline_s)  # Says why.
+        kind = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache")]
+        await send({"type": "http.response.start", "status": 200, "headers": kind})
+        try:
+            while piece is not None:
+                await tell(write_piece(request, piece, envelope))
+                piece = await _unless(gone, self._admission.piece(asked, deadline_s))
+            answer = await self._admission.whole(asked, deadline_s)
+        except Refusal as refusal:
+            await tell(write_failure(refusal.body), is_last=True)
+            return _Response(200, b"", f"200 broken off: {refusal}", is_sent=True)
+        if request.include_usage:
+            await tell(write_usage(request, answer, envelope))
+        await tell(DONE, is_last=True)
+        said = f"200 {answer.prompt_tokens} + {answer.completion_tokens} tokens"
+        return _Response(200, b"", said, is_sent=True)
+
+
+async def _unless(gone: "asyncio.Future[None]", work: Coroutine[Any, Any, T]) -> T:
+    """What comes of some work, unless the client goes first.
+
+    Raises:
+        ClientGoneError: it went; the work is canceled.
+    """
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({gone, task}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise ClientGoneError
+        return task.result()
+    finally:
+        task.cancel()
 
 
 class _Headers:

@@ -1,18 +1,14 @@
-"""The OpenAI-compatible protocol as the server's side reads and writes it.
+"""The OpenAI-compatible protocol as the server's side reads it; `answers.py` writes it.
 
 Reading is strict: what would change an answer and is not supported is refused, never passed over.
 """
 
-import json
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from forethought.chat.messages import ProtocolError, read_messages
-from forethought.chat.protocol import ChatAnswer, ChatRequest, Choice, is_whole, read_object
+from forethought.chat.protocol import ChatRequest, is_whole, read_object
 
-OWNER = "forethought"
-"""By which clients know this server: it takes seeds of 128 bits, and `action_choices`."""
 MOST_CHOICES = 64
 """Answers to one request."""
 _NEUTRAL: dict[str, tuple[object, ...]] = {
@@ -36,17 +32,8 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "suffix": ("",),
 }
 """What is not supported, and the values with which it changes nothing."""
-_IGNORED = {"user", "metadata", "store", "stream_options", "service_tier", "safety_identifier"}
+_IGNORED = {"user", "metadata", "store", "service_tier", "safety_identifier"}
 """Says nothing about the answer."""
-
-
-class Envelope(NamedTuple):
-    """What is around an answer."""
-
-    request_id: str
-    model: str
-    created_s: int
-    """Since 1970 (UTC)."""
 
 
 class AdapterRequest(NamedTuple):
@@ -84,6 +71,7 @@ def read_request(body: bytes, *, is_chat: bool) -> ChatRequest:
         return_token_ids=_take_switch(content, "return_token_ids"),
         action_choices=_take_actions(content),
         stream=_take_switch(content, "stream"),
+        include_usage=_take_stream_options(content),
     )
     _refuse_rest(content)
     return request
@@ -126,121 +114,15 @@ def read_weights(body: bytes) -> WeightsRequest:
     return found
 
 
-def write_answer(request: ChatRequest, answer: ChatAnswer, envelope: Envelope) -> bytes:
-    """The body of an answer."""
-    is_chat = request.prompt_ids is None
-    content = _envelope("chat.completion" if is_chat else "text_completion", answer, envelope)
-    choices = [_choice(i, request, answer) for i in range(len(answer.choices))]
-    prompt, completion = answer.prompt_tokens or 0, answer.completion_tokens or 0
-    content |= {
-        "choices": choices,
-        "usage": {
-            "prompt_tokens": prompt,
-            "completion_tokens": completion,
-            "total_tokens": prompt + completion,
-        },
-    }
-    if is_chat and request.return_token_ids:
-        content["prompt_token_ids"] = answer.prompt_ids
-    return json.dumps(content).encode("ascii")
-
-
-def write_events(request: ChatRequest, answer: ChatAnswer, envelope: Envelope) -> Iterator[bytes]:
-    """An answer as server-sent events: the text of each choice in one, how it ended, `[DONE]`."""
-    is_chat = request.prompt_ids is None
-    kind = "chat.completion.chunk" if is_chat else "text_completion"
-    common = _envelope(kind, answer, envelope)
-    for index in range(len(answer.choices)):
-        choice = _choice(index, request, answer)
-        end: dict[str, Any] = {"index": index, "finish_reason": choice.pop("finish_reason")}
-        if is_chat:
-            choice["delta"] = choice.pop("message")
-            end["delta"] = {}
-        else:
-            end["text"] = ""
-        for part in (choice | {"finish_reason": None}, end):
-            yield b"data: " + json.dumps(common | {"choices": [part]}).encode("ascii") + b"\n\n"
-    yield b"data: [DONE]\n\n"
-
-
-def write_models(base: str, adapters: tuple[str, ...], *, created_s: int) -> bytes:
-    """The list of what is served: the model, and adapters of it."""
-    models = [
-        {"id": name, "object": "model", "created": created_s, "owned_by": OWNER, "parent": parent}
-        for name, parent in ((base, None), *((adapter, base) for adapter in adapters))
-    ]
-    return json.dumps({"object": "list", "data": models}).encode("ascii")
-
-
-def write_done(message: str) -> bytes:
-    """The body that says that weights were loaded or unloaded."""
-    return json.dumps({"success": True, "message": message}).encode("ascii")
-
-
-def write_error(message: str, *, kind: str) -> bytes:
-    """The body that goes with a status of 400 or more.
-
-    Args:
-        kind: as the protocol calls it: `invalid_request_error`, `server_error`, …
-    """
-    return json.dumps({"error": {"message": message, "type": kind}}).encode("ascii")
-
-
-def _envelope(kind: str, answer: ChatAnswer, envelope: Envelope) -> dict[str, Any]:
-    content: dict[str, Any] = {
-        "id": envelope.request_id,
-        "object": kind,
-        "created": envelope.created_s,
-        "model": envelope.model,
-    }
-    if answer.weight_version is not None:
-        content["metadata"] = {"weight_version": answer.weight_version}
-    return content
-
-
-def _choice(index: int, request: ChatRequest, answer: ChatAnswer) -> dict[str, Any]:
-    choice = answer.choices[index]
-    is_chat = request.prompt_ids is None
-    content: dict[str, Any] = {"index": index, "finish_reason": str(choice.finish_reason)}
-    if is_chat:
-        content["message"] = {"role": "assistant", "content": choice.text}
-    else:
-        content["text"] = choice.text
-    if request.logprobs:
-        content["logprobs"] = _written_logprobs(choice, is_chat=is_chat)
-    if request.return_token_ids:
-        content["token_ids"] = choice.token_ids
-        if not is_chat:
-            content["prompt_token_ids"] = answer.prompt_ids
-    if choice.allowed_ids:
-        content["allowed_ids"] = choice.allowed_ids
-    return content
-
-
-def _written_logprobs(choice: Choice, *, is_chat: bool) -> dict[str, Any]:
-    starts, logprobs = choice.token_offsets, choice.logprobs or ()
-    ends = (*starts[1:], len(choice.text))
-    tokens = [choice.text[start:end] for start, end in zip(starts, ends, strict=True)]
-    if is_chat:
-        return {
-            "content": [
-                {"token": token, "logprob": logprob, "bytes": None, "top_logprobs": []}
-                for token, logprob in zip(tokens, logprobs, strict=True)
-            ]
-        }
-    return {
-        "tokens": tokens,
-        "token_logprobs": logprobs,
-        "text_offset": starts,
-        "top_logprobs": None,
-    }
-
-
 # Fields of a request; each is taken out, so that what is left is unknown
 
 
 def _present(body: bytes) -> dict[str, Any]:
-    return {name: value for name, value in read_object(body).items() if value is not None}
+    return _without_none(read_object(body))
+
+
+def _without_none(content: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in content.items() if value is not None}
 
 
 def _refuse_rest(content: dict[str, Any]) -> None:
@@ -262,6 +144,19 @@ def _take_switch(content: dict[str, Any], name: str) -> bool:
     if not isinstance(value, bool):
         raise ProtocolError(f"{name} is {value!r} — expected true or false")
     return value
+
+
+def _take_stream_options(content: dict[str, Any]) -> bool:
+    """Whether the last event is to count the tokens."""
+    value = content.pop("stream_options", {})
+    if not isinstance(value, dict):
+        raise ProtocolError(f"stream_options is {value!r} — expected an object")
+    options = _without_none(cast(dict[str, Any], value))
+    is_wanted = _take_switch(options, "include_usage")
+    for name, option in options.items():
+        if option is not False:
+            raise ProtocolError(f"stream_options.{name} is not supported — leave it out")
+    return is_wanted
 
 
 def _take_ids(content: dict[str, Any]) -> tuple[int, ...]:

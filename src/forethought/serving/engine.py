@@ -17,6 +17,7 @@ from forethought.generation.contract import (
     GenerationResult,
     TokenwisePolicy,
 )
+from forethought.serving.answers import Piece
 from forethought.serving.weights import Weights
 from forethought.types import Completion, Prompt
 
@@ -27,8 +28,12 @@ DEFAULT_TEMPERATURE = 1.0
 """Temperature of requests that name none: the protocol's."""
 
 
+Tell = Callable[[Piece], None]
+"""Takes a piece of an answer as soon as it is written, in the engine's thread."""
+
+
 class StoppedError(Exception):
-    """The engine answers no more."""
+    """The engine answers no more, or not this request."""
 
 
 class _Job(NamedTuple):
@@ -37,6 +42,7 @@ class _Job(NamedTuple):
     """Which adapters are to answer; None: the model as it was loaded."""
     max_new_tokens: int
     answer: "Future[ChatAnswer]"
+    tell: Tell | None
 
 
 class _Change(NamedTuple):
@@ -54,6 +60,8 @@ class _Asked:
     prompt: Prompt
     version: str | None
     completions: dict[int, Completion] = field(default_factory=dict[int, Completion])
+    told: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
+    """Tokens and characters of each answer that were told already."""
 
 
 class Engine:
@@ -83,25 +91,39 @@ class Engine:
         self._count = 0
         self._lock = threading.Lock()
         self._has_ended = False
+        self._given_up: set[Future[ChatAnswer]] = set()
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="forethought-engine", daemon=True)
         self._thread.start()
 
     def ask(
-        self, request: ChatRequest, *, max_new_tokens: int, adapter: str | None = None
+        self,
+        request: ChatRequest,
+        *,
+        max_new_tokens: int,
+        adapter: str | None = None,
+        tell: Tell | None = None,
     ) -> "Future[ChatAnswer]":
         """Queues a request, from any thread.
 
         Args:
             adapter: which adapters answer; None: the model as it was loaded.
+            tell: gets the answer in pieces, before it comes whole.
 
         Returns:
             The answer to come; or `PolicyError`, for a request that cannot be answered, or
             `StoppedError`. One that is canceled before its turn is never begun.
         """
         answer: Future[ChatAnswer] = Future()
-        self._put(_Job(request, adapter, max_new_tokens, answer))
+        self._put(_Job(request, adapter, max_new_tokens, answer, tell))
         return answer
+
+    def give_up(self, answer: "Future[ChatAnswer]") -> None:
+        """Says, from any thread, that nobody waits for an answer any more: its rows are free
+        from the next token on. One that is done stays as it is."""
+        if not answer.cancel() and not answer.done():
+            with self._lock:
+                self._given_up.add(answer)
 
     def change(self, apply: Callable[[Weights], None]) -> "Future[None]":
         """Queues a change of the weights, from any thread; the engine's own does it.
@@ -142,6 +164,8 @@ class Engine:
             while self._admit_all():
                 for result in self._policy.step():
                     self._deliver(result)
+                self._tell_all()
+                self._drop_given_up()
         except Exception as error:
             self._failure = error
         finally:
@@ -237,9 +261,45 @@ class Engine:
             self._weights.select(adapter)
         self._adapter = adapter
 
+    def _tell_all(self) -> None:
+        """Hands on what is new of the answers whose clients read along."""
+        for key, (asked, index) in self._asked.items():
+            if asked.job.tell is not None and (found := self._policy.under_way(key)) is not None:
+                self._tell(asked, index, found, is_last=False)
+
+    def _tell(self, asked: _Asked, index: int, completion: Completion, *, is_last: bool) -> None:
+        tokens, start = asked.told.get(index, (0, 0))
+        count = len(completion.token_ids)
+        if asked.job.tell is None or (count == tokens and not is_last):
+            return
+        asked.told[index] = (count, len(completion.text))
+        new = Choice(
+            completion.text[start:],
+            completion.finish_reason,
+            completion.token_ids[tokens:],
+            completion.logprobs[tokens:],
+            completion.allowed_ids[tokens:],
+            tuple(max(0, offset - start) for offset in completion.token_offsets[tokens:]),
+        )
+        reason = completion.finish_reason if is_last else None
+        asked.job.tell(Piece(index, new, start, reason, asked.prompt.token_ids, asked.version))
+
+    def _drop_given_up(self) -> None:
+        with self._lock:
+            given_up, self._given_up = self._given_up, set()
+        if not given_up:
+            return
+        for key, (asked, _) in list(self._asked.items()):
+            if asked.job.answer in given_up:
+                self._policy.cancel(key)
+                del self._asked[key]
+                if not asked.job.answer.done():
+                    asked.job.answer.set_exception(StoppedError())
+
     def _deliver(self, result: GenerationResult) -> None:
         asked, index = self._asked.pop(result.key)
         asked.completions[index] = result.completion
+        self._tell(asked, index, result.completion, is_last=True)
         if len(asked.completions) < (asked.job.request.n or 1):
             return
         completions = [asked.completions[index] for index in sorted(asked.completions)]

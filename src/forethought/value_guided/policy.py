@@ -25,7 +25,7 @@ from forethought.losses.q_sft import likelihood_ratios, support_mask
 from forethought.models.actor_critic import ActorCritic
 from forethought.models.limits import Limits
 from forethought.models.loading import BEHAVIOR
-from forethought.types import Message, Prompt
+from forethought.types import Completion, Message, Prompt
 from forethought.value_guided.models import (
     HEADS_FILE,
     VALUES,
@@ -222,6 +222,15 @@ class WeightedPolicy(Generic[ActingT]):
     def step(self) -> list[GenerationResult]:
         """As `TokenwisePolicy.step`."""
         return [] if self._loop is None else self._loop.step()
+
+    def under_way(self, key: int) -> Completion | None:
+        """As `TokenwisePolicy.under_way`."""
+        return None if self._loop is None else self._loop.under_way(key)
+
+    def cancel(self, key: int) -> None:
+        """As `TokenwisePolicy.cancel`."""
+        if self._loop is not None:
+            self._loop.cancel(key)
 
     def _mix(self, logits: Sequence[Tensor]) -> Tensor:
         behavior_BV, values_BV = logits

@@ -15,14 +15,15 @@ from forethought.chat.protocol import (
     read_models,
     write_request,
 )
-from forethought.serving.dialect import (
+from forethought.serving.answers import (
     Envelope,
-    read_request,
+    Piece,
     write_answer,
     write_error,
-    write_events,
     write_models,
+    write_piece,
 )
+from forethought.serving.dialect import read_request
 from forethought.types import FinishReason, Message
 
 MESSAGES = (Message("user", "look"),)
@@ -46,6 +47,7 @@ def body(**changes: object) -> bytes:
     [
         ChatRequest("m", MESSAGES),
         ChatRequest("m", MESSAGES, max_tokens=7, temperature=0.0, seed=3, stream=True),
+        ChatRequest("m", MESSAGES, stream=True, include_usage=True),
         ChatRequest("m", MESSAGES, logprobs=True, return_token_ids=True, n=2, top_p=0.5),
         IDS,
         ChatRequest("m", prompt_ids=(1,), stop=("a", "b"), action_choices=("x",), seed=2**127),
@@ -96,28 +98,41 @@ def test_an_answer_that_would_be_misread_is_refused(
         read_answer(json.dumps({"choices": [choice]}).encode())
 
 
-def test_events_hold_the_whole_answer() -> None:
-    events = list(write_events(CHAT, ANSWER, Envelope("x", "m", 0)))
-    assert all(event.startswith(b"data: ") and event.endswith(b"\n\n") for event in events)
-    assert events[-1] == b"data: [DONE]\n\n"
-    choices = [json.loads(event[6:])["choices"][0] for event in events[:-1]]
-    assert "".join(choice["delta"].get("content", "") for choice in choices) == "go λ"
-    assert [choice["finish_reason"] for choice in choices] == [None, "length"]
-
-
 def test_models_are_listed() -> None:
     listed = read_models(write_models("a", ("b",), created_s=0))
     assert listed == (("a", "forethought"), ("b", "forethought"))
 
 
-def test_events_hold_every_choice() -> None:
-    events = list(write_events(IDS, TOLD, Envelope("x", "m", 0)))
-    parts = [json.loads(event[6:])["choices"][0] for event in events[:-1]]
-    for index, choice in enumerate(CHOICES):
-        mine = [part for part in parts if part["index"] == index]
-        assert "".join(part["text"] for part in mine) == choice.text
-        assert [part["finish_reason"] for part in mine] == [None, str(choice.finish_reason)]
-        assert tuple(mine[0]["token_ids"]) == choice.token_ids
+@pytest.mark.parametrize("request_", [CHAT, IDS])
+def test_a_piece_says_what_is_new(request_: ChatRequest) -> None:
+    """Role and prompt come with the first piece alone; offsets are those of the whole text."""
+    asked = replace(request_, logprobs=True, return_token_ids=True)
+    new = Choice("λ!", FinishReason.STOP, (8, 9), (-1.25, -0.5), (None, (9,)), (0, 1))
+    first = Piece(
+        1, Choice("go ", FinishReason.LENGTH, (7,), (-0.5,), (), (0,)), 0, None, (4, 5), None
+    )
+    last = Piece(1, new, 3, FinishReason.STOP, (4, 5), "12")
+    events = [write_piece(asked, piece, Envelope("x", "m", 0)) for piece in (first, last)]
+    assert all(event.startswith(b"data: ") and event.endswith(b"\n\n") for event in events)
+    begun, ended = (json.loads(event[6:]) for event in events)
+    (choice,) = ended["choices"]
+    assert (choice["index"], choice["token_ids"]) == (1, [8, 9])
+    assert (choice["finish_reason"], begun["choices"][0]["finish_reason"]) == ("stop", None)
+    assert choice["allowed_ids"] == [None, [9]]
+    assert ended["metadata"] == {"weight_version": "12"}
+    if request_ is CHAT:
+        assert ended["object"] == "chat.completion.chunk"
+        assert begun["choices"][0]["delta"] == {"role": "assistant", "content": "go "}
+        assert choice["delta"] == {"content": "λ!"}
+        said = [(one["token"], one["logprob"]) for one in choice["logprobs"]["content"]]
+        assert said == [("λ", -1.25), ("!", -0.5)]
+        assert begun["prompt_token_ids"] == [4, 5]
+        assert "prompt_token_ids" not in ended
+    else:
+        assert (ended["object"], choice["text"]) == ("text_completion", "λ!")
+        assert choice["logprobs"]["text_offset"] == [3, 4]
+        assert begun["choices"][0]["prompt_token_ids"] == [4, 5]
+        assert "prompt_token_ids" not in choice
 
 
 @pytest.mark.parametrize(
@@ -147,6 +162,9 @@ def test_both_names_of_the_limit_are_known() -> None:
         (body(model=None), "model is None"),
         (body(messages=None), "messages is None"),
         (body(stream="yes"), "stream is 'yes'"),
+        (body(stream_options=[1]), "stream_options is [1]"),
+        (body(stream_options={"include_usage": 1}), "include_usage is 1"),
+        (body(stream_options={"more": True}), "stream_options.more is not supported"),
         (body(max_tokens=0), "max_tokens is 0"),
         (body(max_tokens=True), "max_tokens is True"),
         (body(max_tokens=1.5), "max_tokens is 1.5"),

@@ -22,7 +22,7 @@ from forethought.generation.published import Publisher, read_current
 from forethought.models.actor_critic import ValueHead
 from forethought.models.loading import load_pretrained
 from forethought.models.lora import add_lora
-from forethought.serving import dialect
+from forethought.serving import answers
 from forethought.types import Completion, Message
 from tests.engines import bandit, engine_of, save_model
 
@@ -236,7 +236,7 @@ def test_others_serve_no_adapters_on_the_vision_tower(
     lora = LoraConfig(("vision_tower", "projector", "language_model"), rank=4, dropout=0.0)
     trainer = trainer_of(model, tmp_path, lora)
     assert_equal(ask(trainer.remote(engine)), ask(trainer.policy))  # This project's does.
-    monkeypatch.setattr(dialect, "OWNER", "vllm")
+    monkeypatch.setattr(answers, "OWNER", "vllm")
     with pytest.raises(PolicyError) as error:
         ask(trainer.remote(engine))
     assert str(error.value) == (

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from forethought.errors import PolicyError
 from forethought.generation.contract import GenerationRequest, GenerationResult
@@ -46,6 +46,60 @@ class EchoPolicy:
         results = [_echo(request) for request in self.pending]
         self.pending = []
         return results
+
+    def under_way(self, key: int) -> Completion | None:
+        return None
+
+    def cancel(self, key: int) -> None:
+        self.pending = [request for request in self.pending if request.key != key]
+
+
+@dataclass
+class SpellingPolicy:
+    """Answers with the last message, one character at each step; steps wait to be let go."""
+
+    version: int = 0
+    steps: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    begun: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    """Released for every request."""
+    canceled: list[int] = field(default_factory=list[int])
+    _written: dict[int, tuple[GenerationRequest, int]] = field(
+        default_factory=dict[int, tuple[GenerationRequest, int]]
+    )
+    """By key: the request, and how many characters are there."""
+
+    def prompt(self, messages: Sequence[Message]) -> Prompt:
+        return Prompt(tuple(messages), (1,) * len(messages[-1].text))
+
+    def submit(self, request: GenerationRequest) -> None:
+        self._written[request.key] = (request, 0)
+        self.begun.release()
+
+    def advance(self) -> list[GenerationResult]:
+        return self.step()
+
+    def step(self) -> list[GenerationResult]:
+        if not self._written:
+            return []
+        assert self.steps.acquire(timeout=10)
+        results: list[GenerationResult] = []
+        for key, (request, count) in list(self._written.items()):
+            self._written[key] = (request, count + 1)
+            whole = _echo(request)
+            if count + 1 == len(whole.completion.text):
+                del self._written[key]
+                results.append(whole)
+        return results
+
+    def under_way(self, key: int) -> Completion | None:
+        if key not in self._written:
+            return None
+        request, count = self._written[key]
+        return _echo(replace(request, max_new_tokens=count)).completion
+
+    def cancel(self, key: int) -> None:
+        del self._written[key]
+        self.canceled.append(key)
 
 
 def _echo(request: GenerationRequest) -> GenerationResult:

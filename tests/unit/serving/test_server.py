@@ -38,16 +38,6 @@ def test_a_request_that_asks_for_no_length_gets_the_longest(served: Served) -> N
     assert served.policy.requests[0].max_new_tokens == 5
 
 
-def test_events(served: Served) -> None:
-    answer = served.chat("hello", stream=True)
-    assert (answer.status, answer.headers["Content-Type"]) == (200, "text/event-stream")
-    first, last, done, rest = answer.body.split(b"\n\n")
-    assert (done, rest) == (b"data: [DONE]", b"")
-    said = json.loads(first.removeprefix(b"data: "))["choices"][0]["delta"]
-    assert said == {"role": "assistant", "content": "hello"}
-    assert json.loads(last.removeprefix(b"data: "))["choices"][0]["finish_reason"] == "stop"
-
-
 def test_images_come_pixel_for_pixel(served: Served) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (6, 5, 3), dtype=np.uint8)
     served.chat(messages=write_messages((Message("user", "see", pixels),)))
