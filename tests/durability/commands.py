@@ -62,7 +62,7 @@ class Outcome(NamedTuple):
     def lines(self) -> list[str]:
         """What stderr holds beside progress bars."""
         shown = [line.rpartition("\r")[2] for line in self.err.splitlines()]
-        return [line for line in shown if line and not _BAR.search(line)]
+        return [line for line in shown if line.strip() and not _BAR.search(line)]
 
 
 def run(words: str, *, strike: Strike | None = None) -> Outcome:

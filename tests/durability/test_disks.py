@@ -12,7 +12,7 @@ import pytest
 
 from tests.durability.commands import Outcome, Strike, run
 from tests.durability.comparison import assert_same_run
-from tests.durability.conftest import resumed
+from tests.durability.conftest import UNTRAINED, resumed
 from tests.skips import needs
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,8 @@ def mounted(*options: str, at: Path) -> Generator[Callable[[str], None]]:
 
 def assert_refused(outcome: Outcome, reason: str, folder: Path) -> None:
     assert outcome.code == 2, outcome.err
-    (line,) = outcome.lines
+    *before, line = outcome.lines
+    assert [one for one in before if not one.startswith(UNTRAINED)] == []
     assert line.startswith("error: ")
     assert reason in line
     assert str(folder) in line
