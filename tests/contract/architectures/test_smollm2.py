@@ -87,7 +87,7 @@ def test_an_update_of_dpo(checkpoint_of: ReadCheckpoint, tmp_path: Path) -> None
         environment=environment_of(checkpoint),
         total_steps=32,
         pairing="matched",
-        score="reward",
+        pair_reward="reward",
         pairs_per_state=8,
         group_size=8,
         epochs=1,

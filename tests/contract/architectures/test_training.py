@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 from forethought.algorithms.ppo.train import train_ppo
 from forethought.algorithms.sft.config import SFTConfig
 from forethought.algorithms.sft.train import train_sft
-from forethought.configs.parts import ComputeConfig, LoraConfig
+from forethought.configs.parts import ComputeConfig, LoraConfig, OptimizerConfig
 from forethought.models.loading import load_pretrained
 from forethought.rollouts.store import read_shards
 from forethought.runs.checkpoints import model_source
@@ -142,7 +142,11 @@ def adapters_in(run: Path) -> dict[str, list[float]]:
 
 
 def sft(checkpoint: Checkpoint, output: Path, *, epochs: int, lora: LoraConfig) -> SFTConfig:
-    """An epoch is one update, on the same 16 answers every time."""
+    """An epoch is one update, on the same 16 responses every time."""
+    is_pretrained = checkpoint.name == "smollm2" and not lora.components
+    optimizer = (
+        OptimizerConfig(learning_rate=3e-5, schedule="constant") if is_pretrained else OPTIMIZER
+    )
     return SFTConfig(
         model=checkpoint.folder,
         output=str(output),
@@ -152,7 +156,7 @@ def sft(checkpoint: Checkpoint, output: Path, *, epochs: int, lora: LoraConfig) 
         checkpoint_every=1,
         environment=environment_of(checkpoint),
         lora=lora,
-        optimizer=OPTIMIZER,
+        optimizer=optimizer,
         compute=ComputeConfig(threads=1, gradient_checkpointing=bool(lora.components)),
     )
 
