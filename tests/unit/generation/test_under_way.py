@@ -62,14 +62,14 @@ def test_the_beginning_of_a_text_that_ends_it_is_held_back(
 ) -> None:
     """Also where it turns out to be none."""
     free = alone(tiny, requests(make_prompts, 1))[0].completion
-    first = free.text.strip()[:1]
-    (request,) = requests(make_prompts, 1, stop=(f"{first}\0never",))
+    last = free.text[free.token_offsets[4] - 1]  # A character that a token ends with.
+    (request,) = requests(make_prompts, 1, stop=(f"{last}\0never",))
     loop = DecodeLoop(*tiny, slots=2)
     loop.submit(request)
     while not (results := loop.step()):
         found = loop.under_way(0)
         assert found is not None
-        assert not found.text.endswith(first)
+        assert not found.text.endswith(last)
     assert results[0].completion.text == free.text
 
 
