@@ -69,7 +69,7 @@ def main() -> None:
     task = open_task(config.environment, config.prompt, default_image_size=None)
     folder = Path(model_source(options.run))
     first, later = load_reweighted(folder, slots=SLOTS), load_reweighted(folder, slots=SLOTS)
-    settings = EvaluationSettings(episodes=options.episodes, slots=SLOTS)
+    settings = EvaluationSettings(episodes=options.episodes, num_envs=SLOTS)
     players = (("imitator", 0.0), ("policy", options.beta))
     print(f"{'first guess':<24}{'later ones':<12}return [95 %]")
     for (opener, opening_beta), (follower, later_beta) in product(players, players):
