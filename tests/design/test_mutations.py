@@ -18,12 +18,13 @@ Each is applied to a copy of the package; the checkout is never touched.
 
 import shutil
 import tomllib
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.design.warm_pytest import ROOT, run_tests
+from tests.design.warm_pytest import ROOT, RunTests, warm_pytest
 
 PACKAGE = ROOT / "src" / "forethought"
 TESTS = ROOT / "tests"
@@ -65,6 +66,12 @@ def copy_of_the_package(folder: Path) -> Path:
     )
 
 
+@pytest.fixture(scope="module")
+def run_tests() -> Generator[RunTests]:
+    with warm_pytest() as run:
+        yield run
+
+
 @for_each_mutation
 def test_breakage_applies(mutation: Mutation) -> None:
     """Code moves on: an entry that no longer fits it is out of date."""
@@ -75,7 +82,7 @@ def test_breakage_applies(mutation: Mutation) -> None:
 
 
 @pytest.mark.slow
-def test_sound_copy_is_green(tmp_path: Path) -> None:
+def test_sound_copy_is_green(run_tests: RunTests, tmp_path: Path) -> None:
     """Red proves nothing unless the same tests are green on a copy that nobody broke."""
     guards = sorted({mutation.red for mutation in MUTATIONS})
     result = run_tests(copy_of_the_package(tmp_path), *guards)
@@ -84,7 +91,9 @@ def test_sound_copy_is_green(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @for_each_mutation
-def test_breakage_turns_its_test_red(mutation: Mutation, tmp_path: Path) -> None:
+def test_breakage_turns_its_test_red(
+    mutation: Mutation, run_tests: RunTests, tmp_path: Path
+) -> None:
     package = copy_of_the_package(tmp_path)
     target = package / mutation.file
     target.write_text(mutation.applied_to(target.read_text(encoding="utf-8")), encoding="utf-8")

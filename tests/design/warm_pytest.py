@@ -3,23 +3,29 @@
 Most of a short test run is the import of torch and transformers. Here a server imports them once
 and forks a process for each run; `forethought` itself is imported by each process, from the copy
 that it is given.
+
+The server is a process of its own. Python's fork server is one for all who use it, and the tests
+of durability let theirs load `forethought`: every breakage would be tried on the sound package.
 """
 
+import importlib
+import json
 import multiprocessing
 import os
+import subprocess
 import sys
 import traceback
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-_LIBRARIES = ["torch", "transformers", "peft", "accelerate", "gymnasium", "pyarrow", "pytest"]
+_LIBRARIES = ["torch", "transformers", "peft", "accelerate", "gymnasium", "pyarrow"]
 _SECONDS = 300  # no entry takes that long; one that breaks a loop's end does
-
-_processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(_LIBRARIES)
 
 
 @dataclass(frozen=True)
@@ -30,28 +36,59 @@ class Verdict:
     output: str
 
 
-def run_tests(package: Path, *tests: str) -> Verdict:
-    """Runs the checkout's tests on another copy of the package, in a process of their own.
+RunTests = Callable[..., Verdict]
+"""Runs the checkout's tests on another copy of the package, in a process of their own: takes
+FOLDER/src/forethought, where FOLDER is what the tests may leave things in, and pytest's ids, below
+`tests`."""
 
-    Args:
-        package: FOLDER/src/forethought. What the tests leave behind goes into FOLDER.
-        tests: pytest's ids, below `tests`.
-    """
+
+@contextmanager
+def warm_pytest() -> Generator[RunTests]:
+    """A server, until the block ends."""
+    command = [sys.executable, "-m", "tests.design.warm_pytest"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as server:
+        yield partial(_ask, server)
+
+
+def _ask(server: subprocess.Popen[str], package: Path, *tests: str) -> Verdict:
+    assert server.stdin is not None
+    assert server.stdout is not None
     output = package.parents[1] / "output.txt"
-    process = _processes.Process(target=_run, args=(package, output, tests))
-    process.start()
-    process.join(_SECONDS)
-    if process.is_alive():
-        process.kill()
-        process.join()
-    assert process.exitcode is not None
-    return Verdict(process.exitcode, output.read_text(encoding="utf-8", errors="replace"))
+    print(json.dumps([str(package), str(output), tests]), file=server.stdin, flush=True)
+    code = int(server.stdout.readline())
+    return Verdict(code, output.read_text(encoding="utf-8", errors="replace"))
 
 
-def _run(package: Path, output: Path, tests: tuple[str, ...]) -> None:
+def _serve() -> None:
+    for library in _LIBRARIES:
+        importlib.import_module(library)
+    fork = multiprocessing.get_context("fork")
+    for line in sys.stdin:
+        package, output, tests = json.loads(line)
+        process = fork.Process(target=_run, args=(Path(package), output, tests))
+        process.start()
+        process.join(_SECONDS)
+        if process.is_alive():
+            process.kill()
+            process.join()
+        print(process.exitcode, flush=True)
+
+
+def _run(package: Path, output: str, tests: list[str]) -> None:
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # The next request is not this run's to read.
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
+    try:
+        code = _tested(package, tests)
+    except BaseException:
+        traceback.print_exc()
+        code = pytest.ExitCode.INTERNAL_ERROR  # 1, Python's own, would mean that a test failed
+    sys.exit(code)
+
+
+def _tested(package: Path, tests: list[str]) -> int:
     os.chdir(package.parents[1])
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
         del os.environ[name]  # the outer run's
@@ -66,9 +103,8 @@ def _run(package: Path, output: Path, tests: tuple[str, ...]) -> None:
     assert "forethought" not in sys.modules
     sys.path.insert(0, str(package.parent))
     settings = ["-c", str(ROOT / "pyproject.toml"), f"--rootdir={ROOT}", "-pno:cacheprovider"]
-    try:
-        code = pytest.main([*settings, *(str(ROOT / "tests" / test) for test in tests)])
-    except BaseException:
-        traceback.print_exc()
-        code = pytest.ExitCode.INTERNAL_ERROR  # 1, Python's own, would mean that a test failed
-    sys.exit(code)
+    return pytest.main([*settings, *(str(ROOT / "tests" / test) for test in tests)])
+
+
+if __name__ == "__main__":
+    _serve()
