@@ -1,9 +1,10 @@
 """Workers play a run's episodes: in lockstep it equals one process, and it outlives them."""
 
-import multiprocessing
+import os
 import threading
 from collections.abc import Generator
 from dataclasses import replace
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,15 @@ import pytest
 
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.train import train_ppo
-from forethought.cli.main import main
 from forethought.configs.acting import GenerationConfig
 from forethought.configs.parts import EnvironmentConfig, RolloutConfig
 from forethought.errors import StorageError
 from forethought.rollouts.store import read_shards
 from tests.contract.test_engines import SAMPLING, SETTINGS, ids_of, metric, weights_of
+from tests.durability.commands import fork
 from tests.engines import bandit, engine_of, save_model
 
 ROLLOUT = RolloutConfig(num_envs=16, steps_per_iteration=16, sampling=SAMPLING)
-_FORK = multiprocessing.get_context("forkserver")
-_FORK.set_forkserver_preload(["forethought.training.workers", "forethought.cli.collect"])
 
 
 @pytest.fixture(scope="session")
@@ -42,11 +41,10 @@ def config_of(model: Path, run: Path, engine: str | None, **changes: Any) -> PPO
     return PPOConfig(model=str(model), output=str(run), **usual)
 
 
-def worker(run: Path) -> Any:
+def worker(run: Path) -> ForkServerProcess:
     """A process of `forethought work`."""
-    process = _FORK.Process(target=main, args=(["work", "--run", str(run), "--num-envs", "3"],))
-    process.start()
-    return process
+    nowhere = Path(os.devnull)
+    return fork(["work", "--run", str(run), "--num-envs", "3"], nowhere, nowhere)
 
 
 @pytest.mark.parametrize(

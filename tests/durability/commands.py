@@ -31,6 +31,7 @@ _FORK.set_forkserver_preload(
         *("forethought.cli.train", "forethought.cli.evaluate", "forethought.agents.sources"),
         *("forethought.algorithms.sft.train", "forethought.algorithms.ppo.train"),
         *("forethought.generation.huggingface", "torch.utils.tensorboard.writer"),
+        *("forethought.training.workers", "forethought.cli.collect", "forethought.cli.serve"),
     ]
 )
 
@@ -74,8 +75,7 @@ def run(words: str, *, strike: Strike | None = None) -> Outcome:
     """
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
-        process = _FORK.Process(target=_run, args=(words_of(words), strike, out, err))
-        process.start()
+        process = fork(words_of(words), out, err, strike=strike)
         process.join(TIMEOUT_S)
         if process.exitcode is None:
             process.kill()
@@ -84,12 +84,20 @@ def run(words: str, *, strike: Strike | None = None) -> Outcome:
         return Outcome(process.exitcode, out.read_text(), err.read_text())
 
 
+def fork(
+    words: list[str], out: Path, err: Path, *, strike: Strike | None = None
+) -> ForkServerProcess:
+    """A command under way, whose output goes behind what the files hold; both may be one."""
+    process = _FORK.Process(target=_run, args=(words, strike, out, err))
+    process.start()
+    return process
+
+
 @contextmanager
 def forked(words: str) -> Generator[ForkServerProcess]:
     """A command under way, which the block kills; its output is thrown away."""
     nowhere = Path(os.devnull)
-    process = _FORK.Process(target=_run, args=(words_of(words), None, nowhere, nowhere))
-    process.start()
+    process = fork(words_of(words), nowhere, nowhere)
     try:
         yield process
     finally:
@@ -117,7 +125,7 @@ def pause(process: subprocess.Popen[Any]) -> None:
 
 def _run(words: list[str], strike: Strike | None, out: Path, err: Path) -> None:
     for stream, path in ((1, out), (2, err)):
-        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), stream)
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
     # As in a fresh process: what the fork server did with signals is not ours.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if strike is not None:

@@ -3,33 +3,26 @@
     python -m tests.durability.worker_attacks --minutes 10
 
 prints what was killed, and what the run made of it. The tests call the same function with a few
-kills. Engine, trainer and workers are processes of their own, by their commands; they are forked
-from one that has loaded the libraries, so that a worker lives for longer than it takes to start.
+kills. Engine, trainer and workers are processes of their own, by their commands.
 """
 
 import argparse
 import contextlib
-import multiprocessing
-import os
+import math
 import socket
-import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from forethought.cli.main import main
 from forethought.configs.parts import EnvironmentConfig, PromptConfig
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.task import open_task
+from tests.durability.commands import fork
 from tests.engines import save_model
 
-_FORK = multiprocessing.get_context("forkserver")
-_FORK.set_forkserver_preload(
-    ["forethought.training.workers", "forethought.algorithms.ppo.train", "forethought.cli.serve"]
-)
 ENVIRONMENT = EnvironmentConfig("NumberLine", options=("max_position=2",), image_size=64)
 """Episodes of several steps, so that a worker that dies has begun some."""
 WAIT_S = 120.0
@@ -54,10 +47,9 @@ class Lost(NamedTuple):
 class Command:
     """A command in a process of its own; what it says goes to a file."""
 
-    def __init__(self, log: Path, words: Sequence[str]) -> None:
+    def __init__(self, log: Path, words: list[str]) -> None:
         self.log = log
-        self._process = _FORK.Process(target=_run, args=(str(log), list(words)))
-        self._process.start()
+        self._process = fork(words, log, log)
 
     @property
     def code(self) -> int | None:
@@ -74,23 +66,24 @@ class Command:
         return self.code
 
 
-def _run(log: str, words: list[str]) -> None:
-    for stream in (1, 2):
-        os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
-    sys.exit(main(words))
-
-
 def lose(
-    folder: Path, *, seconds: float, workers: int = 2, worker_s: float, engine_s: float = 1e9
+    folder: Path,
+    *,
+    steps: int,
+    kills: int,
+    pause: Callable[[Command, Path], None],
+    engine_every: int,
+    workers: int = 2,
 ) -> Lost:
     """Trains PPO by workers and an engine, while they are killed and others are started.
 
     Args:
         folder: for model, run and logs.
-        seconds: for which there are kills, if the run does not end before.
+        steps: of the environment, in all.
+        kills: of workers, if the run does not end before.
+        pause: waits between two of them, while the trainer trains a run folder.
+        engine_every: after so many of them the engine is killed, too.
         workers: that play at a time.
-        worker_s: between two kills of a worker.
-        engine_s: between two kills of the engine.
     """
     task = open_task(ENVIRONMENT, PromptConfig(), default_image_size=None)
     model, run = save_model(folder / "model", task), folder / "run"
@@ -100,7 +93,7 @@ def lose(
     def start(*words: str) -> Command:
         nonlocal count
         count += 1
-        return Command(folder / f"{words[0]}_{count}.log", words)
+        return Command(folder / f"{words[0]}_{count}.log", list(words))
 
     def serve() -> Command:
         return start("serve", str(model), "--port", str(port), "--weights-from", str(run))
@@ -109,17 +102,16 @@ def lose(
         return start("work", "--run", str(run), "--num-envs", "3")
 
     engine, players = serve(), [play() for _ in range(workers)]
-    trainer = start("train", "ppo", *_flags(model, run, port, seconds))
+    trainer = start("train", "ppo", *_flags(model, run, port, steps))
     while trainer.code is None and not list((run / "work" / "shards").glob("*")):
         trainer.wait(0.1)  # Until the first episode was handed in: from here on there are kills.
-    begun_s, killed, engines, next_engine_s = time.monotonic(), 0, 0, engine_s
-    while trainer.code is None and time.monotonic() - begun_s < seconds:
-        trainer.wait(worker_s)
+    begun_s, killed, engines = time.monotonic(), 0, 0
+    while trainer.code is None and killed < kills:
+        pause(trainer, run)
         players.pop(0).kill()
         players.append(play())
         killed += 1
-        if time.monotonic() - begun_s > next_engine_s:
-            next_engine_s += engine_s
+        if killed % engine_every == 0:
             engine.kill()
             engine = serve()
             engines += 1
@@ -133,9 +125,7 @@ def lose(
     return _judged(run, trainer, Lost(killed, engines, 0, 0, 0, taken_s, harm))
 
 
-def _flags(model: Path, run: Path, port: int, seconds: float) -> list[str]:
-    # Four steps in a second, as measured on two busy cores, and a quarter more.
-    steps = max(128, round(5 * seconds))
+def _flags(model: Path, run: Path, port: int, steps: int) -> list[str]:
     return [
         *("--model", str(model), "--output", str(run), "--environment.id", ENVIRONMENT.id),
         *("--environment.options", *ENVIRONMENT.options, "--environment.image-size", "64"),
@@ -185,13 +175,20 @@ def _free_port() -> int:
 
 def attack(arguments: Any) -> None:
     """Prints what was killed, and the harm."""
+    seconds, worker_s = 60 * arguments.minutes, arguments.worker_s
+
+    def pause(trainer: Command, run: Path) -> None:
+        trainer.wait(worker_s)
+
     with tempfile.TemporaryDirectory() as folder:
         found = lose(
             Path(folder),
-            seconds=60 * arguments.minutes,
+            # Four steps in a second, as measured on two busy cores, and a quarter more.
+            steps=max(128, round(5 * seconds)),
+            kills=math.ceil(seconds / worker_s),
+            pause=pause,
+            engine_every=max(1, round(arguments.engine_s / worker_s)),
             workers=arguments.workers,
-            worker_s=arguments.worker_s,
-            engine_s=arguments.engine_s,
         )
     print(
         f"{found.workers} workers and {found.engines} engines killed in {found.seconds:.0f} s: "
