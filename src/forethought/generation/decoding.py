@@ -228,6 +228,7 @@ class DecodeLoop:
         copy_rows(self._models, moves, int(self._lengths_B[movers].max()))
         for array in (self._lengths_B, self._lags_B, self._counts_B):
             array[holes] = array[movers]
+        # A request that is canceled leaves before the next token is drawn: logits move, too.
         assert self._logits_BV is not None
         for tensor in (self._temperatures_B, self._uniforms_BT, self._logits_BV):
             tensor[holes] = tensor[movers]

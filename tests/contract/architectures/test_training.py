@@ -1,6 +1,7 @@
 """The real training loops on every architecture, from the folder that a user would name."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from safetensors.torch import load_file
 from forethought.algorithms.ppo.train import train_ppo
 from forethought.algorithms.sft.config import SFTConfig
 from forethought.algorithms.sft.train import train_sft
-from forethought.configs.parts import ComputeConfig, LoraConfig, OptimizerConfig
+from forethought.configs.parts import ComputeConfig, LoraConfig
 from forethought.models.loading import load_pretrained
 from forethought.rollouts.store import read_shards
 from forethought.runs.checkpoints import model_source
@@ -143,10 +144,8 @@ def adapters_in(run: Path) -> dict[str, list[float]]:
 
 def sft(checkpoint: Checkpoint, output: Path, *, epochs: int, lora: LoraConfig) -> SFTConfig:
     """An epoch is one update, on the same 16 responses every time."""
-    is_pretrained = checkpoint.name == "smollm2" and not lora.components
-    optimizer = (
-        OptimizerConfig(learning_rate=3e-5, schedule="constant") if is_pretrained else OPTIMIZER
-    )
+    changes_pretrained = checkpoint.name == "smollm2" and not lora.components
+    optimizer = replace(OPTIMIZER, learning_rate=3e-5) if changes_pretrained else OPTIMIZER
     return SFTConfig(
         model=checkpoint.folder,
         output=str(output),
