@@ -105,7 +105,7 @@ class Engines:
                 again and again has other weights than were loaded.
         """
         deadline_s, refusals, problem = self._clock.now() + self._config.patience_s, 0, ""
-        while refusals <= MOST_REFUSALS and (engine := self._choose(session, deadline_s)):
+        while engine := self._choose(session, deadline_s):
             try:
                 weights = published()
                 model = self._prepare(engine, weights)
@@ -114,10 +114,15 @@ class Engines:
                 if isinstance(written, Written):
                     engine.failures = 0
                     return written
-                refusals, problem = refusals + 1, written
+                refusals += 1
+                if refusals > MOST_REFUSALS:
+                    raise PolicyError(
+                        f"{engine.url}: {written}, {refusals} times in a row — restart it, then go "
+                        "on with --resume"
+                    )
                 with engine.lock:
                     engine.forget()
-                _say(f"{engine.url}: {problem}; its weights are loaded again")
+                _say(f"{engine.url}: {written}; its weights are loaded again")
             except (NoReplyError, ProtocolError) as error:
                 problem = str(error)
                 self._pause(engine, problem)

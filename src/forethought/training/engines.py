@@ -16,6 +16,9 @@ from forethought.training.run import Run
 
 RATIO_TOLERANCE = 1e-3
 """In fp32, before the first update of an iteration, every ratio is 1 within this."""
+KL_TOLERANCE = 0.05
+"""Nats per token between engine and trainer, with equal weights. Rounding to bf16 makes some 0.001;
+an engine that stays behind by updates of PPO is soon past it."""
 
 
 def require_on_policy(
@@ -35,6 +38,26 @@ def require_on_policy(
         raise OffPolicyError(
             f"before the first update a ratio is off 1 by {max_ratio_error:.2g} — expected at most "
             f"{RATIO_TOLERANCE:g}: the recomputed log-probs are not those that were sampled"
+        )
+
+
+def require_same_weights(engine_kl: float, generation: GenerationConfig) -> None:
+    """Refuses responses of engines that have other weights than they say. Where responses may be
+    stale, or are weighted by what engine and trainer differ in, nothing is refused.
+
+    Args:
+        engine_kl: the k3 estimate of KL(engine || trainer), nats per token.
+
+    Raises:
+        OffPolicyError: they differ too much for rounding.
+    """
+    may_differ = generation.max_staleness > 0 or generation.importance_cap is not None
+    if engine_kl > KL_TOLERANCE and not may_differ:
+        raise OffPolicyError(
+            f"engines and trainer differ by {engine_kl:.2g} nats per token — expected at most "
+            f"{KL_TOLERANCE:g}: an engine has other weights than it says; nothing was learned from "
+            "its responses. Restart the engines, then go on with --resume; if their arithmetic "
+            "differs so much, train with --generation.importance-cap 2"
         )
 
 

@@ -23,6 +23,7 @@ from forethought.models.actor_critic import ValueHead
 from forethought.models.loading import load_pretrained
 from forethought.models.lora import add_lora
 from forethought.serving import answers
+from forethought.serving.weights import ServedWeights
 from forethought.types import Completion, Message
 from tests.engines import bandit, engine_of, save_model
 
@@ -212,6 +213,24 @@ def test_an_engine_that_was_restarted_gets_the_present_weights(
     said = capfd.readouterr().err
     assert "wrote the answer, expected" in said
     assert "its weights are loaded again" in said
+
+
+def test_an_engine_that_keeps_its_old_weights_is_given_up(
+    trainer: Trainer, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says that it has loaded the new ones, and answers with those before."""
+    remote = trainer.remote(engine)
+    ask(remote, 1)
+    old = trainer.publisher.current()[0].name
+    trainer.move()
+    new = trainer.publisher.current()[0].name
+    monkeypatch.setattr(ServedWeights, "reload", lambda *_: None)
+    with pytest.raises(PolicyError) as error:
+        ask(remote, 1)
+    assert str(error.value) == (
+        f"{engine}: weights {old} wrote the answer, expected {new}, 6 times in a row — restart it, "
+        "then go on with --resume"
+    )
 
 
 def test_without_an_engine_the_run_stops_with_a_line(trainer: Trainer) -> None:

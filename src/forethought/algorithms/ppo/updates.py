@@ -25,7 +25,7 @@ from forethought.losses.ppo import (
 from forethought.losses.thought_preference import action_consistency_loss
 from forethought.models.actor_critic import Scores
 from forethought.models.batching import Rows, TokenBatch
-from forethought.training.engines import require_on_policy
+from forethought.training.engines import require_on_policy, require_same_weights
 from forethought.training.optim import ScheduleSpan, Updater
 from forethought.training.reference import Reference
 from forethought.training.run import Run
@@ -105,6 +105,9 @@ def weigh_mismatch(
         The recomputed samples, with importance weights where `generation.importance_cap` is set;
         and mean and largest |log π - log π_engine| of a token and the mean k3 estimate of
         KL(π_engine || π), nats, over all processes. Without engines, no metric.
+
+    Raises:
+        OffPolicyError: they differ so much that an engine has other weights than it says.
     """
     config, run = context.config.generation, context.run
     if not config.engine:
@@ -125,10 +128,12 @@ def weigh_mismatch(
             after = after._replace(importance=importance_T.tolist())
         weighted.append(after)
     all_N = np.array(run.gather(differences))
+    engine_kl = float((np.expm1(all_N) - all_N).mean())
+    require_same_weights(engine_kl, config)
     return weighted, [
         Metric("engine_mismatch_mean", float(np.abs(all_N).mean())),
         Metric("engine_mismatch_max", float(np.abs(all_N).max())),
-        Metric("engine_kl", float((np.expm1(all_N) - all_N).mean())),
+        Metric("engine_kl", engine_kl),
     ]
 
 

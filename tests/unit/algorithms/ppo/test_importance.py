@@ -11,6 +11,7 @@ from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.samples import Old, Sample
 from forethought.algorithms.ppo.updates import PPOContext, policy_loss, weigh_mismatch
 from forethought.configs.acting import GenerationConfig
+from forethought.errors import OffPolicyError
 from forethought.losses.ppo import truncated_importance_weights
 from forethought.models.actor_critic import Scores
 
@@ -79,7 +80,8 @@ def weighted(config: PPOConfig) -> tuple[list[Sample], dict[str, float]]:
 
 
 def config_of(ratio: str, cap: float | None) -> PPOConfig:
-    engines = GenerationConfig(("http://engine:1",), importance_cap=cap)
+    # Responses may be stale, so that a difference of this size is not refused.
+    engines = GenerationConfig(("http://engine:1",), importance_cap=cap, max_staleness=1)
     return PPOConfig(ratio=cast(Any, ratio), generation=engines)
 
 
@@ -89,6 +91,31 @@ def test_the_mismatch_is_logged() -> None:
     assert metrics["engine_mismatch_mean"] == pytest.approx(1.6 / 4)
     assert metrics["engine_mismatch_max"] == pytest.approx(1.0)
     assert metrics["engine_kl"] == pytest.approx(sum(exp(d) - 1 - d for d in differences) / 4)
+
+
+@pytest.mark.parametrize(
+    ("log_ratio", "is_refused"),
+    [
+        pytest.param(0.30, False, id="k3 is 0.04986: rounding, at most"),
+        pytest.param(-0.34, True, id="k3 is 0.05177: other weights"),
+    ],
+)
+def test_an_engine_with_other_weights_is_refused(log_ratio: float, is_refused: bool) -> None:
+    config = PPOConfig(generation=GenerationConfig(("http://engine:1",)))
+    run: Any = SimpleNamespace(gather=lambda items: items)
+    context = PPOContext(cast(Any, None), cast(Any, None), config, run)
+    both = [sample([-1.0, -2.0])], [sample([-1.0 + log_ratio, -2.0 + log_ratio])]
+    if not is_refused:
+        weigh_mismatch(*both, context)
+        return
+    with pytest.raises(OffPolicyError) as error:
+        weigh_mismatch(*both, context)
+    assert str(error.value) == (
+        "engines and trainer differ by 0.052 nats per token — expected at most 0.05: an engine has "
+        "other weights than it says; nothing was learned from its responses. Restart the engines, "
+        "then go on with --resume; if their arithmetic differs so much, train with "
+        "--generation.importance-cap 2"
+    )
 
 
 @pytest.mark.parametrize(
