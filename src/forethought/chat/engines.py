@@ -8,6 +8,8 @@ from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+from tqdm import tqdm
+
 from forethought.chat.http import Endpoint, NoReplyError, Reply, post
 from forethought.chat.messages import ProtocolError
 from forethought.chat.protocol import (
@@ -292,4 +294,4 @@ def _short(seed: int) -> int:
 
 
 def _say(line: str) -> None:
-    print(f"engine {line}", file=sys.stderr, flush=True)
+    tqdm.write(f"engine {line}", file=sys.stderr)

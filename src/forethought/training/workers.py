@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from tqdm import tqdm
+
 from forethought.chat.remote import RemotePolicy
 from forethought.configs.acting import GenerationConfig
 from forethought.configs.contract import RolloutLanguageConfig
@@ -265,4 +267,4 @@ class _Published:
 
 
 def _say(line: str) -> None:
-    print(f"work: {line}", file=sys.stderr, flush=True)
+    tqdm.write(f"work: {line}", file=sys.stderr)
