@@ -4,31 +4,42 @@
     ray start --address HEAD:6379                            # on each of the others
     python deploy/ray_workers.py --run /shared/runs/ppo --workers 16
 
-Each worker is `forethought work` in a process of its own, on whatever machine has a CPU free. One
-that dies, with its machine or alone, is started again elsewhere; when the run is over, they end.
+Each worker is `forethought work`, on whatever machine has a CPU free. One that dies, with its
+machine or alone, is started again elsewhere; when the run is over, they end. Ray lets its workers
+give way to all else that a machine does: RAY_worker_niceness=0 before `ray start` ends that.
 """
 
 import argparse
-import subprocess
+import contextlib
+import io
 import sys
 
 import ray
 
-
-@ray.remote(num_cpus=1, max_retries=-1, retry_exceptions=True)
-def work(run: str, num_envs: int) -> str:
-    """Plays until the run is over; what ended it otherwise is raised, and Ray tries again."""
-    command = [sys.executable, "-m", "forethought", "work", "--run", run]
-    finished = subprocess.run(
-        [*command, "--num-envs", str(num_envs)], capture_output=True, text=True, check=False
-    )
-    if finished.returncode != 0:
-        raise RuntimeError(finished.stderr.strip().splitlines()[-1])
-    return finished.stdout.strip()
+from forethought.cli.main import main as forethought
 
 
-def main() -> None:
-    """Starts the workers, and prints what each of them did."""
+@ray.remote(num_cpus=1, max_retries=-1)
+def work(run: str, num_envs: int) -> tuple[int, str]:
+    """Plays until the run is over, in Ray's own process, so that it ends with that.
+
+    What Ray tries again is a lost process. An error that a person can fix is a line on stderr.
+
+    Returns:
+        The exit code, and what was printed.
+    """
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        code = forethought(["work", "--run", run, "--num-envs", str(num_envs)])
+    return code, said.getvalue().strip() or f"a worker ended with exit code {code}"
+
+
+def main() -> int:
+    """Starts the workers, and prints what each of them did.
+
+    Returns:
+        The largest of their exit codes.
+    """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--run", required=True, help="the run's folder, as every machine sees it")
     parser.add_argument("--workers", type=int, default=4)
@@ -37,10 +48,14 @@ def main() -> None:
     given = parser.parse_args()
     ray.init(address=given.address)
     waiting = [work.remote(given.run, given.num_envs) for _ in range(given.workers)]
+    worst = 0
     while waiting:
         done, waiting = ray.wait(waiting)
-        print(ray.get(done[0]), flush=True)
+        code, said = ray.get(done[0])
+        print(said, flush=True)
+        worst = max(worst, code)
+    return worst
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -16,6 +16,7 @@ from forethought.algorithms.ppo.train import train_ppo
 from forethought.configs.acting import GenerationConfig
 from forethought.configs.parts import EnvironmentConfig, RolloutConfig
 from forethought.errors import StorageError
+from forethought.rollouts.board import Board
 from forethought.rollouts.store import read_shards
 from tests.contract.test_engines import SAMPLING, SETTINGS, ids_of, metric, weights_of
 from tests.durability.commands import fork
@@ -64,6 +65,9 @@ def test_lockstep_equals_one_process(
     for process in workers:
         process.join(60)
         assert process.exitcode is not None
+    late = worker(two)
+    late.join(60)
+    assert late.exitcode == 0  # The run is over: there is nothing to wait for.
     assert ids_of(two) == ids_of(one)
     for name in ("success_rate", "policy_loss", "gradient_norm"):
         assert metric(two, name) == pytest.approx(metric(one, name), rel=1e-3, abs=1e-5)
@@ -139,6 +143,8 @@ def test_workers_die_and_come_and_the_run_goes_on(
 def test_without_workers_the_run_stops_with_a_line(
     model: Path, engine: str, tmp_path: Path
 ) -> None:
+    run = tmp_path / "run"
     generation = GenerationConfig((engine,), workers=True, patience_s=0.5)
     with pytest.raises(StorageError, match=r"no episode was handed in for 0.5 s — start workers"):
-        train_ppo(config_of(model, tmp_path / "run", engine, generation=generation))
+        train_ppo(config_of(model, run, engine, generation=generation))
+    assert not Board(run / "work").is_over  # Workers that come now wait for it to go on.

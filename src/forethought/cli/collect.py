@@ -117,7 +117,7 @@ def work(settings: Work) -> None:
     """Play episodes for a run, on any machine that sees its folder and its engines.
 
     Any number of workers may come and go: one that dies costs the episodes that it was playing,
-    which others then play. It ends when the run does.
+    which others then play. It ends when the run does, and waits for a run that was stopped.
 
     Examples:
       forethought work --run runs/ppo

@@ -86,7 +86,7 @@ def acting(policy: HuggingFacePolicy, config: GenerationConfig, run: Run) -> Gen
     )
     try:
         yield remote
+        if config.workers:  # A run that was stopped may go on: its workers wait for that.
+            Board(run.folder.work_dir).close()
     finally:
         remote.close()
-        if config.workers:
-            Board(run.folder.work_dir).close()

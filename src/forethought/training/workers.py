@@ -234,13 +234,14 @@ def work(settings: WorkerSettings, config: WorkedConfig) -> int:
 
 
 def await_run(run: Path, patience_s: float) -> None:
-    """Returns when a trainer wishes for episodes: a worker may come first.
+    """Returns when a trainer wishes for episodes, for a worker may come first, or when the run is
+    over, for it may come last.
 
     Raises:
         StorageError: none came in time.
     """
     board, deadline_s = Board(RunFolder(run).work_dir), time.monotonic() + patience_s
-    while not board.is_open:
+    while not (board.is_open or board.is_over):
         if time.monotonic() > deadline_s:
             raise StorageError(f"{run}: no trainer has wished for episodes in {patience_s:g} s")
         time.sleep(LOOK_S)
