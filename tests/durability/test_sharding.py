@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from forethought.generation.published import read_current
+from forethought.runs.checkpoints import model_source
 from tests.durability.commands import TIMEOUT_S, run
 from tests.durability.comparison import largest, largest_difference, weights
 from tests.durability.conftest import SFT, trained
@@ -17,6 +19,7 @@ from tests.durability.test_processes import (
     launch,
     launched,
 )
+from tests.engines import engine_of
 
 pytestmark = pytest.mark.slow
 
@@ -81,6 +84,17 @@ def test_dpo(tmp_path: Path) -> None:
     words = f"{DPO} --model {trained(BANDIT, tmp_path / 'sft')}"
     one, two = trained(words, tmp_path / "one"), launched(words, tmp_path / "two", SHARDED)
     assert largest_difference(one, two) <= TOLERANCE
+
+
+def test_an_engine_writes_for_both(ppo: str, whole_sft: Path, tmp_path: Path) -> None:
+    """The first process publishes what both have; responses are those of one process alone."""
+    words = f"{ppo}{SHORT_PPO}{SMOOTH}"
+    one = trained(words, tmp_path / "one")
+    with engine_of(Path(model_source(str(whole_sft))), tmp_path / "two") as url:
+        two = launched(f"{words} --generation.engine {url}", tmp_path / "two", SHARDED)
+    assert largest_difference(one, two) <= ROUNDING
+    (published,) = read_current(two / "published")
+    assert published.version == 3  # Nobody writes after the fourth iteration's updates.
 
 
 def test_q_sft_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:

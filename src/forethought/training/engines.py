@@ -10,8 +10,9 @@ from forethought.configs.parts import ComputeConfig, require
 from forethought.errors import OffPolicyError
 from forethought.generation.contract import Policy
 from forethought.generation.huggingface import HuggingFacePolicy
-from forethought.generation.published import Publisher
+from forethought.generation.published import Publisher, Weights
 from forethought.rollouts.board import Board
+from forethought.training.optim import Updater
 from forethought.training.run import Run
 
 RATIO_TOLERANCE = 1e-3
@@ -62,25 +63,31 @@ def require_same_weights(engine_kl: float, generation: GenerationConfig) -> None
 
 
 @contextmanager
-def acting(policy: HuggingFacePolicy, config: GenerationConfig, run: Run) -> Generator[Policy]:
+def acting(
+    policy: HuggingFacePolicy, updater: Updater, config: GenerationConfig, run: Run
+) -> Generator[Policy]:
     """The policy itself; with engines, one whose responses they write.
 
     New weights are published before the first request that follows an update, so that a training
     loop need not know of it.
 
+    Args:
+        updater: has the policy's weights, whole or in shards.
+
     Raises:
-        ConfigError: several processes, whose weights would be published over one another.
+        ConfigError: workers, and several processes to learn from their episodes.
     """
     if not config.engine:
         yield policy
         return
-    require(run.processes == 1, "generation.engine", config.engine, "none with several processes")
+    if config.workers:
+        require(run.processes == 1, "generation.workers", True, "false with several processes")
     folder = config.folder(run.folder.published_dir)
     publisher = Publisher(policy, folder, keep=config.max_staleness + 1)
     remote = RemotePolicy(
         policy.encoder,
         config,
-        published=publisher.current,
+        published=_Together(publisher, policy, updater, run),
         critic=None if policy.module.value_head is None else policy,
         version=lambda: policy.version,
     )
@@ -90,3 +97,29 @@ def acting(policy: HuggingFacePolicy, config: GenerationConfig, run: Run) -> Gen
             Board(run.folder.work_dir).close()
     finally:
         remote.close()
+
+
+class _Together:
+    """What is published, when called: the first process publishes, and all say the same."""
+
+    def __init__(
+        self, publisher: Publisher, policy: HuggingFacePolicy, updater: Updater, run: Run
+    ) -> None:
+        self._publisher = publisher
+        self._policy = policy
+        self._updater = updater
+        self._run = run
+        self._known: tuple[Weights, ...] = ()
+
+    def __call__(self) -> tuple[Weights, ...]:
+        """Of all processes at once, where there are new weights.
+
+        Raises:
+            StorageError: the disk refuses.
+        """
+        if not self._known or self._known[0].version != self._policy.version:
+            run = self._run
+            with self._updater.whole_on_first_process():
+                mine = self._publisher.current() if run.process == 0 else ()
+            self._known = run.gather([mine])[0]
+        return self._known

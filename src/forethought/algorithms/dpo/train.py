@@ -81,7 +81,7 @@ def train_dpo(config: DPOConfig, *, existing: Existing = "refuse") -> Path:
         bar.update(played if stored is None else iteration)
         with (
             task.runner(slots if stored is None else 1, config.environment.workers) as runner,
-            acting(policy, config.generation, run) as actor,
+            acting(policy, updater, config.generation, run) as actor,
         ):
             collectors = make_collectors(config, actor, task, runner, run, partial(advance, bar))
             while config.has_next_iteration(iteration, played) and not run.is_stopped:

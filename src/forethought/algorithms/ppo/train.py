@@ -81,7 +81,7 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
             task.runner(
                 1 if config.generation.workers else slots, config.environment.workers
             ) as runner,
-            acting(policy, config.generation, run) as actor,
+            acting(policy, updater, config.generation, run) as actor,
         ):
             collector = make_collector(context, task, runner, actor, partial(advance, bar))
             iteration = run.steps_done
