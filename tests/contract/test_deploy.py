@@ -1,4 +1,5 @@
-"""The recipes for schedulers start commands that exist, with flags that exist, and that meet.
+"""The recipes for schedulers, and the page about many machines, start commands that exist, with
+flags that exist and values that are allowed, and that meet.
 
 Stand-ins for Slurm's programs, for Ray and for a shell's `forethought` note what they are given;
 our own parser reads it. The schedulers' own words are not checked.
@@ -27,6 +28,7 @@ from forethought.runs.run_folder import RunFolder
 from tests.engines import bandit, engine_of, save_model
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
+PAGE = DEPLOY.parent / "docs" / "how_to" / "many_machines.md"
 RUN, MODEL = Path("shared/runs/ppo"), "shared/runs/sft"
 """The recipes' folders, below the folder in which their commands are typed here."""
 
@@ -47,6 +49,30 @@ def settings_of(words: list[str]) -> Any:
         made = function(command.algorithm)
         kind, default = made.kind, made.defaults(rest)
     return read_settings(kind, rest, program=command.name, description="", default=default)
+
+
+def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its commands, in their order, are understood; each engine that is asked is served, and takes
+    the weights of the run that asks."""
+    monkeypatch.chdir(tmp_path)
+    begin_run(Path("runs/ppo"))
+    blocks = re.findall(r"^```\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    commands = [shlex.split(re.sub(r"( 2> \S+)? &$", "", line)) for line in lines]
+    read = [(words[1], settings_of(words[1:])) for words in commands if words[:1] == ["forethought"]]
+    served: dict[str, Any] = {}
+    for name, settings in read:
+        if name == "serve":
+            served[f"http://127.0.0.1:{settings.port}"] = settings
+        elif name == "evaluate":
+            assert [served[url].run for url in settings.engine] == [settings.run]
+        elif name == "train" and (urls := getattr(settings.settings, "generation", None)):
+            for url in urls.engine:
+                assert served[url].run == settings.settings.model
+                published = RunFolder(Path(settings.settings.output)).published_dir
+                assert served[url].weights_from == published
+    assert [name for name, _ in read].count("train") == 3
+    assert len(served) == [name for name, _ in read].count("serve")  # No port is taken twice.
 
 
 def recipe(name: str) -> str:
@@ -79,11 +105,11 @@ def typed(command: str) -> list[list[str]]:
     return [path.read_text(encoding="utf-8").split("\0")[:-1] for path in Path("calls").iterdir()]
 
 
-def begin_run() -> None:
+def begin_run(run: Path = RUN) -> None:
     """As the trainer leaves it when the job ends before it does."""
-    RUN.mkdir(parents=True)
-    config = PPOConfig(model=MODEL, output=str(RUN), environment=EnvironmentConfig("Blackjack"))
-    (RUN / "config.yaml").write_text(dump_config(config), encoding="utf-8")
+    run.mkdir(parents=True)
+    config = PPOConfig(model=MODEL, output=str(run), environment=EnvironmentConfig("Blackjack"))
+    (run / "config.yaml").write_text(dump_config(config), encoding="utf-8")
 
 
 def assert_meet(serve: Any, work: Any, train: Any, engines: list[str], *, is_begun: bool) -> None:
