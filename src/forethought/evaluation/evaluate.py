@@ -84,7 +84,7 @@ class EvaluationSettings:
     """Episodes played at the same time."""
 
     seed: int = 0
-    """Seed of the sampled answers and random actions, not of the episodes."""
+    """Seed of the sampled responses and random actions, not of the episodes."""
 
     def __post_init__(self) -> None:
         require(self.episodes >= 1, "episodes", self.episodes, "1 or more")

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch import nn
 
 from forethought.configs.contract import LanguageConfig, OfflineConfig, RolloutLanguageConfig
 from forethought.errors import ConfigError, PolicyError
+from forethought.generation.attention import attend
 from forethought.models.batching import Example, TokenBatch, build_batch
 from forethought.models.encoding import Encoder
 from forethought.models.loading import LoadedModel, load_outline
@@ -22,7 +24,14 @@ from forethought.rollouts.scripted import play, random_response
 from forethought.rollouts.shard_files import ImageEncoder
 from forethought.rollouts.task import Task, open_task
 from forethought.runs.checkpoints import model_source
-from forethought.training.memory import measure_flops, update_cost
+from forethought.training.cost import (
+    UpdateCost,
+    adam_seconds,
+    fastest,
+    seconds_of,
+    token_step,
+    update_cost,
+)
 from forethought.training.phases import Stage
 from forethought.training.start import texts_of, with_adapters
 from forethought.types import Prompt, Step, Trajectory
@@ -66,6 +75,15 @@ class ModelSize(NamedTuple):
     loaded: LoadedModel
     """The model without weights."""
     encoder: Encoder
+
+
+class Speed(NamedTuple):
+    """Seconds that things take on this machine."""
+
+    update: float
+    """An optimizer step."""
+    forward: float
+    """A forward pass of one step, its share of a micro-batch."""
 
 
 class Outline(NamedTuple):
@@ -116,16 +134,43 @@ def plan_lines(
     lengths: Lengths,
     work: Sequence[str],
     more_memory: Mapping[str, float],
+    more_time: Callable[[Speed], str] | None = None,
 ) -> list[str]:
-    """The whole plan.
+    """The whole plan; how long things take, which depends on the machine, goes to stderr.
 
     Args:
         lengths: of the steps that are learned from.
         work: what the algorithm will do, one line each.
         more_memory: bytes of what it keeps beside the model that is trained, by name.
+        more_time: what to say of time beside that of an optimizer step.
     """
-    size = f"model       {model.parameters:,} parameters, of which {model.trained:,} are trained"
-    return ["plan", *work, size, *_needs(config, model, lengths, more_memory)]
+    count = config.compute.micro_batch_tokens // max(1, round(lengths.tokens))
+    count = max(1, min(count, config.batch_size))
+    micro_batches = -(-config.batch_size // count)
+    cost = _cost(config, model, lengths, count, micro_batches)
+    speed = _speed(model, cost, count, micro_batches)
+    parts = {
+        "weights": cost.weights,
+        "Adam": cost.moments,
+        "gradients and activations": cost.peak,
+        **more_memory,
+    }
+    shares = ", ".join(f"{name} {_size(value)}" for name, value in parts.items())
+    said = f"an optimizer step takes about {speed.update:.2g} s here"
+    if torch.cuda.is_available():  # Its matrix products alone are counted.
+        said = said.replace("about", "at least")
+    if more_time is not None:
+        said += f", {more_time(speed)}"
+    print(f"note: {said}; less where steps share their prompt", file=sys.stderr)
+    return [
+        "plan",
+        *work,
+        f"model       {model.parameters:,} parameters, of which {model.trained:,} are trained",
+        f"memory      about {_size(sum(parts.values()))}, an estimate: {shares}",
+        "            (the libraries take about 0.5 GiB more)",
+        f"arithmetic  {micro_batches * cost.flops / 1e9:,.0f} GFLOP per optimizer step, of "
+        f"{micro_batches} forward and backward passes",
+    ]
 
 
 def plan_offline(
@@ -173,6 +218,20 @@ def rollout_memory(
     """Bytes of what a run that plays keeps beside its model: the cache of generation."""
     numbers = config.rollout.num_envs * lengths.tokens * model.layers * model.cache_width
     return {"cache of generation": 4 * numbers}
+
+
+def rollout_seconds(
+    config: RolloutLanguageConfig, model: ModelSize, lengths: Lengths, speed: Speed
+) -> float:
+    """Seconds that the model takes to write all responses of an iteration, prompts included."""
+    rows, steps = config.rollout.num_envs, config.rollout.steps_per_iteration
+    length, width = round(lengths.tokens), model.cache_width // 2
+    query, cache = torch.zeros(rows, 1, 1, width), torch.zeros(rows, 1, length, width)
+    mask = torch.zeros(rows, 1, 1, length)
+    attention = fastest(lambda: attend(nn.Identity(), query, cache, cache, mask))
+    token = seconds_of(token_step(model.loaded, rows)) + model.layers * attention
+    prompts = steps * speed.forward * lengths.prompt / lengths.tokens
+    return prompts + steps / rows * lengths.completion * token
 
 
 def image_memory(bytes_per_step: float, steps: int) -> dict[str, float]:
@@ -248,19 +307,16 @@ def _measure(loaded: LoadedModel, encoder: Encoder) -> ModelSize:
     )
 
 
-def _needs(
-    config: LanguageConfig, model: ModelSize, lengths: Lengths, more: Mapping[str, float]
-) -> list[str]:
-    """Memory and time of an optimizer step, from the operations that it is made of."""
+def _cost(
+    config: LanguageConfig, model: ModelSize, lengths: Lengths, count: int, micro_batches: int
+) -> UpdateCost:
+    """Of an optimizer step of so many micro-batches of so many steps."""
     compute = config.compute
     if compute.precision == "bf16" and config.lora.components:
         for parameter in model.loaded.model.parameters():
             if not parameter.requires_grad:
                 parameter.data = parameter.data.to(torch.bfloat16)
-    count = compute.micro_batch_tokens // max(1, round(lengths.tokens))
-    count = max(1, min(count, config.batch_size))
-    micro_batches = -(-config.batch_size // count)
-    cost = update_cost(
+    return update_cost(
         model.loaded,
         _micro_batch(model, lengths, count),
         critic=False,
@@ -268,26 +324,12 @@ def _needs(
         recomputes=compute.gradient_checkpointing,
         micro_batches=micro_batches,
     )
-    parts = {
-        "weights": cost.weights,
-        "Adam": cost.moments,
-        "gradients and activations": cost.peak,
-        **more,
-    }
-    total, speed = sum(parts.values()), measure_flops(compute.precision)
-    shares = ", ".join(f"{name} {_size(value)}" for name, value in parts.items())
-    flops = micro_batches * cost.flops
-    print(
-        f"note: an optimizer step takes at least {flops / speed:.2g} s here, at the "
-        f"{speed / 1e9:,.0f} GFLOP/s that matrix products reach now",
-        file=sys.stderr,
-    )
-    return [
-        f"memory      about {_size(total)}, an estimate: {shares}",
-        "            (the libraries take about 0.5 GiB more)",
-        f"arithmetic  {flops / 1e9:,.0f} GFLOP per optimizer step, of {micro_batches} "
-        "forward and backward passes",
-    ]
+
+
+def _speed(model: ModelSize, cost: UpdateCost, count: int, micro_batches: int) -> Speed:
+    forward, backward = seconds_of(cost.forward), seconds_of(cost.backward)
+    update = micro_batches * (forward + backward) + adam_seconds(model.trained)
+    return Speed(update, forward / count)
 
 
 def _micro_batch(model: ModelSize, lengths: Lengths, count: int) -> TokenBatch:

@@ -37,12 +37,14 @@ from forethought.rollouts.task import Task
 from forethought.training.engines import acting
 from forethought.training.optim import ScheduleSpan
 from forethought.training.plan import (
+    Speed,
     image_memory,
     lengths_of,
     open_outline,
     plan_lines,
     random_steps,
     rollout_memory,
+    rollout_seconds,
 )
 from forethought.training.reference import Reference, load_reference, start_reference
 from forethought.training.run import Existing, Run, advance, open_run
@@ -252,4 +254,15 @@ def plan_ppo(config: PPOConfig) -> list[str]:
     ]
     memory = rollout_memory(config, model, lengths)
     memory |= image_memory(lengths.images, rollout.steps_per_iteration)
-    return plan_lines(config, model, lengths, work, memory)
+
+    def time(speed: Speed) -> str:
+        writing = rollout_seconds(config, model, lengths, speed)
+        scoring = rollout.steps_per_iteration * speed.forward
+        learning = scoring + config.updates_per_iteration * speed.update
+        return (
+            f"an iteration about {writing + learning:.2g} s and the environment's steps: "
+            f"{writing:.2g} s to write {rollout.steps_per_iteration} responses of full length, "
+            f"{learning:.2g} s to score them and learn from them"
+        )
+
+    return plan_lines(config, model, lengths, work, memory, time)

@@ -119,7 +119,15 @@ def plan_sft(config: SFTConfig) -> list[str]:
         f"tokens      at most {tokens:,.0f} trained on (per step {lengths.prompt:.0f} of prompt "
         f"and {lengths.completion:.0f} of completion)",
     ]
-    return plan_lines(config, model, lengths, work, image_memory(lengths.packed, count))
+    updates = config.updates(count)
+    return plan_lines(
+        config,
+        model,
+        lengths,
+        work,
+        image_memory(lengths.packed, count),
+        lambda speed: f"all {updates:,} about {updates * speed.update / 60:.2g} minutes",
+    )
 
 
 def check_sft(config: SFTConfig) -> None:

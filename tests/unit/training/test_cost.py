@@ -1,4 +1,4 @@
-"""The memory of an update, predicted without doing it, against what real operations allocate."""
+"""Memory and time of an update, predicted without doing it, against what real operations do."""
 
 from typing import Any, Literal
 
@@ -9,7 +9,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from forethought.models.actor_critic import ActorCritic
 from forethought.models.batching import TokenBatch
 from forethought.models.loading import LoadedModel
-from forethought.training.memory import Allocations, update_cost
+from forethought.training import cost as prediction
+from forethought.training.cost import Allocations, seconds_of, update_cost
 from forethought.training.processes import attention_for
 
 ROWS, PROMPT, RESPONSE = 3, 20, 10
@@ -90,3 +91,49 @@ def test_a_view_of_what_was_there_is_no_allocation() -> None:
     with tracked:
         outputs = inputs @ weights.t()
     assert tracked.peak == outputs.nbytes == 64 * 8 * 4
+
+
+def test_time_is_that_of_each_operation_times_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A view does nothing, and each operation costs a thousandth of a thousand small ones."""
+    tracked = Allocations()
+    with tracked:
+        for _ in range(3):
+            torch.zeros(4, 8) @ torch.zeros(2, 8).t()
+    timed: list[Any] = []
+
+    def fastest(work: Any) -> float:
+        timed.append(work())
+        return 1.0
+
+    monkeypatch.setattr(prediction, "fastest", fastest)
+    assert tracked.operations.total() == 12
+    assert seconds_of(tracked.operations) == pytest.approx(12 / 1000 + 9)
+    assert [tuple(result.shape) for result in timed[1:]] == [(4, 8), (2, 8), (4, 2)]
+
+
+def test_an_operation_that_its_content_decides_costs_its_call_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A mask of zeros chooses nothing, and the two values have no place."""
+    mask, values = torch.tensor([True, False, True]), torch.ones(2)
+    tracked = Allocations()
+    with tracked:
+        torch.zeros(3).index_put_((mask,), values)
+
+    def fastest(work: Any) -> float:
+        work()
+        return 1.0
+
+    monkeypatch.setattr(prediction, "fastest", fastest)
+    assert seconds_of(tracked.operations) == pytest.approx(2 / 1000 + 1)
+
+
+def test_a_long_product_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prediction, "LONGEST", 2 * 4 * 8 * 2 - 1)
+    monkeypatch.setattr(prediction, "fastest", lambda work: 1.0)
+    tracked = Allocations()
+    left, right = torch.zeros(4, 8), torch.zeros(8, 2)
+    with tracked:
+        left @ right
+    # 512 × 512 × 512 took a second: 128 operations take so much less.
+    assert seconds_of(tracked.operations) == pytest.approx(1 / 1000 + 128 / (2 * 512**3))
