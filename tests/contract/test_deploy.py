@@ -59,7 +59,9 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = re.findall(r"^```\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
     lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
     commands = [shlex.split(re.sub(r"( 2> \S+)? &$", "", line)) for line in lines]
-    read = [(words[1], settings_of(words[1:])) for words in commands if words[:1] == ["forethought"]]
+    read = [
+        (words[1], settings_of(words[1:])) for words in commands if words[:1] == ["forethought"]
+    ]
     served: dict[str, Any] = {}
     for name, settings in read:
         if name == "serve":
