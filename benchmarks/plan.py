@@ -22,7 +22,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import process_time
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -38,7 +37,7 @@ from forethought.models.encoding import Encoder
 from forethought.models.loading import LoadedModel, load_outline, load_pretrained
 from forethought.models.lora import add_lora
 from forethought.models.tiny import SIZES, make_tiny
-from forethought.training.cost import adam_seconds, seconds_of, update_cost
+from forethought.training.cost import fastest, speed_of, update_cost
 from forethought.training.optim import Updater
 from forethought.training.processes import autocast
 from forethought.types import Message
@@ -178,9 +177,7 @@ def predict(case: Case, folder: Path) -> Needs:
     cost = update_cost(
         outline, batch, critic=True, precision=case.precision, recomputes=case.recomputes
     )
-    trained = sum(p.numel() for p in outline.model.parameters() if p.requires_grad)
-    passes = seconds_of(cost.forward) + seconds_of(cost.backward)
-    return Needs(cost.total, 2 * passes + adam_seconds(trained))
+    return Needs(cost.total, speed_of(cost, micro_batches=2).update)
 
 
 def measure(case: Case) -> Needs:
@@ -193,13 +190,7 @@ def measure(case: Case) -> Needs:
     before = _status("VmRSS")
     step = do_update(case, accelerator)
     grown = _status("VmHWM") - before
-    return Needs(grown, min(_seconds(step) for _ in range(3)))
-
-
-def _seconds(work: Callable[[], None]) -> float:
-    started = process_time()
-    work()
-    return process_time() - started
+    return Needs(grown, fastest(step))
 
 
 def do_update(case: Case, accelerator: Accelerator) -> Callable[[], None]:

@@ -1,5 +1,6 @@
 """Engines for tests: the server of this project, with a model of its own, in this process."""
 
+import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,6 +42,12 @@ def save_model(folder: Path, task: Task, *, episodes: int = 8) -> Path:
     loaded = make_tiny(texts, seed=0, size=SMALL)
     HuggingFacePolicy(loaded, slots=1, value_head=head).save(folder)
     return folder
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens to at present."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
 
 
 @contextmanager

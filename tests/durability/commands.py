@@ -24,6 +24,7 @@ from tests.typed import words_of
 
 TIMEOUT_S = 1200.0
 """So long only where something hangs, on a machine that is busy."""
+NOWHERE = Path(os.devnull)
 
 _FORK = multiprocessing.get_context("forkserver")
 _FORK.set_forkserver_preload(
@@ -94,10 +95,9 @@ def fork(
 
 
 @contextmanager
-def forked(words: str) -> Generator[ForkServerProcess]:
-    """A command under way, which the block kills; its output is thrown away."""
-    nowhere = Path(os.devnull)
-    process = fork(words_of(words), nowhere, nowhere)
+def forked(words: str, log: Path = NOWHERE) -> Generator[ForkServerProcess]:
+    """A command under way, which the block kills; its output goes to a file."""
+    process = fork(words_of(words), log, log)
     try:
         yield process
     finally:

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.contract.test_engines import ids_of
-from tests.durability.commands import TIMEOUT_S, fork, run
+from tests.durability.commands import TIMEOUT_S, forked, run
 from tests.engines import bandit, save_model
-from tests.typed import words_of
 
 pytestmark = pytest.mark.slow
 
@@ -43,17 +42,6 @@ def training(model: Path, folder: Path) -> str:
     )
 
 
-@contextmanager
-def under_way(words: str, log: Path) -> Generator[ForkServerProcess]:
-    """A command, until the block ends; what it says goes to a file."""
-    process = fork(words_of(words), log, log)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.join()
-
-
 def wait_for(what: Callable[[], bool], *processes: ForkServerProcess) -> None:
     """Returns when it is so; the processes live until then."""
     deadline_s = time.monotonic() + TIMEOUT_S
@@ -70,13 +58,13 @@ def struck(
     """A run whose engine is killed when it has learned once and is in the middle of another
     iteration; the trainer, and the command that serves the engine again."""
     served, serve = folder / "engine.log", f"serve {model} --threads 1 --weights-from {folder}"
-    with under_way(f"{serve} --port 0", served) as engine:
+    with forked(f"{serve} --port 0", served) as engine:
         wait_for(lambda: served.is_file() and "serving" in served.read_text(), engine)
         found = re.search(r"at (http://127.0.0.1:(\d+))/v1", served.read_text())
         assert found is not None
         flags = f" --generation.engine {found[1]} --generation.patience-s {patience_s}"
         words = training(model, folder / "run") + flags + " --generation.concurrency 1"
-        with under_way(words, folder / "trainer.log") as trainer:
+        with forked(words, folder / "trainer.log") as trainer:
             shards = folder / "run" / "trajectories"
             wait_for(lambda: len(list(shards.glob("*.parquet"))) > 0, trainer, engine)
             engine.kill()
@@ -95,7 +83,7 @@ def test_it_is_started_again(model: Path, alone: Path, tmp_path: Path) -> None:
     """Each attempt that failed is a line, and the next one comes after twice the time."""
     with struck(model, tmp_path, patience_s=600) as (trainer, serve):
         wait_for(lambda: len(said(tmp_path)) >= 2, trainer)
-        with under_way(serve, tmp_path / "engine.log") as engine:
+        with forked(serve, tmp_path / "engine.log") as engine:
             wait_for(lambda: not trainer.is_alive(), engine)
             assert trainer.exitcode == 0
     lines = said(tmp_path)
@@ -116,6 +104,6 @@ def test_it_is_not_started_again(model: Path, alone: Path, tmp_path: Path) -> No
         )
         assert all(line.startswith("engine ") for line in others)
         assert len(ids_of(tmp_path / "run")) < len(ids_of(alone))
-        with under_way(serve, tmp_path / "engine.log"):
+        with forked(serve, tmp_path / "engine.log"):
             assert run(f"train ppo --resume {tmp_path / 'run'}").code == 0
     assert ids_of(tmp_path / "run") == ids_of(alone)

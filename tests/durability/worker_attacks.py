@@ -7,9 +7,7 @@ kills. Engine, trainer and workers are processes of their own, by their commands
 """
 
 import argparse
-import contextlib
 import math
-import socket
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,7 +19,7 @@ from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.task import open_task
 from tests.durability.commands import fork
-from tests.engines import save_model
+from tests.engines import free_port, save_model
 
 ENVIRONMENT = EnvironmentConfig("NumberLine", options=("max_position=2",), image_size=64)
 """Episodes of several steps, so that a worker that dies has begun some."""
@@ -87,7 +85,7 @@ def lose(
     """
     task = open_task(ENVIRONMENT, PromptConfig(), default_image_size=None)
     model, run = save_model(folder / "model", task), folder / "run"
-    port = _free_port()
+    port = free_port()
     count = 0
 
     def start(*words: str) -> Command:
@@ -166,11 +164,6 @@ def _judged(run: Path, trainer: Command, found: Lost) -> Lost:
 
 def _last(command: Command) -> str:
     return command.log.read_text(encoding="utf-8", errors="replace").strip().rpartition("\n")[2]
-
-
-def _free_port() -> int:
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        return listener.getsockname()[1]
 
 
 def attack(arguments: Any) -> None:

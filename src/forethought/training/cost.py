@@ -27,18 +27,55 @@ from forethought.models.loading import LoadedModel
 from forethought.training.processes import attention_for
 
 
+class Blank(NamedTuple):
+    """A tensor but for its content."""
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    dtype: torch.dtype
+
+    def filled(self) -> Tensor:
+        """With zeros."""
+        return torch.empty_strided(self.shape, self.stride, dtype=self.dtype).zero_()
+
+
+class Operation(NamedTuple):
+    """One of the operations that a pass is made of."""
+
+    function: Any
+    arguments: tuple[Any, ...]
+    """The leaves of what it was called with, tensors as `Blank`."""
+    structure: TreeSpec
+    flops: int
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the first tensor."""
+        return next(leaf.dtype for leaf in self.arguments if isinstance(leaf, Blank))
+
+    def call(self) -> Callable[[], Any]:
+        """Does it, on zeros."""
+        leaves = [leaf.filled() if isinstance(leaf, Blank) else leaf for leaf in self.arguments]
+        arguments, settings = tree_unflatten(leaves, self.structure)
+        return lambda: self.function(*arguments, **settings)
+
+
 class UpdateCost(NamedTuple):
     """What one optimizer step takes, on one process."""
 
+    trained: int
+    """Parameters."""
+    responses: int
+    """Of one micro-batch."""
     weights: int
     """Bytes, of frozen ones too."""
     moments: int
     """Bytes of Adam's."""
     peak: int
     """Most bytes of activations and gradients at a time."""
-    forward: "Counter[Operation]"
+    forward: Counter[Operation]
     """Of one micro-batch."""
-    backward: "Counter[Operation]"
+    backward: Counter[Operation]
     """Of one micro-batch, layers that are recomputed included."""
 
     @property
@@ -104,45 +141,14 @@ def update_cost(
             loss.backward()
             del loss
     return UpdateCost(
+        trained=sum(p.numel() for p in parameters if p.requires_grad),
+        responses=len(batch.targets_BT),
         weights=sum(p.nbytes for p in parameters),
         moments=2 * trained,
         peak=tracked.peak,
         forward=forward,
         backward=backward,
     )
-
-
-class Blank(NamedTuple):
-    """A tensor but for its content."""
-
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    dtype: torch.dtype
-
-    def filled(self) -> Tensor:
-        """With zeros."""
-        return torch.empty_strided(self.shape, self.stride, dtype=self.dtype).zero_()
-
-
-class Operation(NamedTuple):
-    """One of the operations that a pass is made of."""
-
-    function: Any
-    arguments: tuple[Any, ...]
-    """The leaves of what it was called with, tensors as `Blank`."""
-    structure: TreeSpec
-    flops: int
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Of the first tensor."""
-        return next(leaf.dtype for leaf in self.arguments if isinstance(leaf, Blank))
-
-    def call(self) -> Callable[[], Any]:
-        """Does it, on zeros."""
-        leaves = [leaf.filled() if isinstance(leaf, Blank) else leaf for leaf in self.arguments]
-        arguments, settings = tree_unflatten(leaves, self.structure)
-        return lambda: self.function(*arguments, **settings)
 
 
 LONGEST = 5e10
@@ -167,6 +173,22 @@ def seconds_of(operations: Counter[Operation]) -> float:
                 with contextlib.suppress(RuntimeError):  # Its content decides: of a mask, say.
                     total += count * fastest(operation.call())
     return total
+
+
+class Speed(NamedTuple):
+    """Seconds that things take on this machine."""
+
+    update: float
+    """An optimizer step."""
+    forward: float
+    """A forward pass of one response, its share of a micro-batch."""
+
+
+def speed_of(cost: UpdateCost, *, micro_batches: int) -> Speed:
+    """What an optimizer step of so many micro-batches takes here."""
+    forward, backward = seconds_of(cost.forward), seconds_of(cost.backward)
+    update = micro_batches * (forward + backward) + adam_seconds(cost.trained)
+    return Speed(update, forward / cost.responses)
 
 
 def measure_flops(dtype: torch.dtype) -> float:

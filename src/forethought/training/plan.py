@@ -25,10 +25,11 @@ from forethought.rollouts.shard_files import ImageEncoder
 from forethought.rollouts.task import Task, open_task
 from forethought.runs.checkpoints import model_source
 from forethought.training.cost import (
+    Speed,
     UpdateCost,
-    adam_seconds,
     fastest,
     seconds_of,
+    speed_of,
     token_step,
     update_cost,
 )
@@ -75,15 +76,6 @@ class ModelSize(NamedTuple):
     loaded: LoadedModel
     """The model without weights."""
     encoder: Encoder
-
-
-class Speed(NamedTuple):
-    """Seconds that things take on this machine."""
-
-    update: float
-    """An optimizer step."""
-    forward: float
-    """A forward pass of one step, its share of a micro-batch."""
 
 
 class Outline(NamedTuple):
@@ -148,7 +140,7 @@ def plan_lines(
     count = max(1, min(count, config.batch_size))
     micro_batches = -(-config.batch_size // count)
     cost = _cost(config, model, lengths, count, micro_batches)
-    speed = _speed(model, cost, count, micro_batches)
+    speed = speed_of(cost, micro_batches=micro_batches)
     parts = {
         "weights": cost.weights,
         "Adam": cost.moments,
@@ -156,9 +148,9 @@ def plan_lines(
         **more_memory,
     }
     shares = ", ".join(f"{name} {_size(value)}" for name, value in parts.items())
-    said = f"an optimizer step takes about {speed.update:.2g} s here"
-    if torch.cuda.is_available():  # Its matrix products alone are counted.
-        said = said.replace("about", "at least")
+    # Of a GPU the matrix products alone are counted.
+    bound = "at least" if torch.cuda.is_available() else "about"
+    said = f"an optimizer step takes {bound} {speed.update:.2g} s here"
     if more_time is not None:
         said += f", {more_time(speed)}"
     print(f"note: {said}; less where steps share their prompt", file=sys.stderr)
@@ -324,12 +316,6 @@ def _cost(
         recomputes=compute.gradient_checkpointing,
         micro_batches=micro_batches,
     )
-
-
-def _speed(model: ModelSize, cost: UpdateCost, count: int, micro_batches: int) -> Speed:
-    forward, backward = seconds_of(cost.forward), seconds_of(cost.backward)
-    update = micro_batches * (forward + backward) + adam_seconds(model.trained)
-    return Speed(update, forward / count)
 
 
 def _micro_batch(model: ModelSize, lengths: Lengths, count: int) -> TokenBatch:

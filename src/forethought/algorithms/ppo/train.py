@@ -34,10 +34,10 @@ from forethought.generation.contract import Policy
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import Collected, Collector
 from forethought.rollouts.task import Task
+from forethought.training.cost import Speed
 from forethought.training.engines import acting
 from forethought.training.optim import ScheduleSpan
 from forethought.training.plan import (
-    Speed,
     image_memory,
     lengths_of,
     open_outline,

@@ -112,14 +112,12 @@ def plan_sft(config: SFTConfig) -> list[str]:
         if not sample:
             raise ConfigError(f"data: {config.data} holds no step with a valid response")
     lengths = lengths_of(sample[:SAMPLE_STEPS], encoder)
-    tokens = config.epochs * count * lengths.tokens
+    tokens, updates = config.epochs * count * lengths.tokens, config.updates(count)
     work = [
-        f"updates     {config.updates(count):,} of {config.batch_size} responses each, from "
-        f"{count:,} steps",
+        f"updates     {updates:,} of {config.batch_size} responses each, from {count:,} steps",
         f"tokens      at most {tokens:,.0f} trained on (per step {lengths.prompt:.0f} of prompt "
         f"and {lengths.completion:.0f} of completion)",
     ]
-    updates = config.updates(count)
     return plan_lines(
         config,
         model,
