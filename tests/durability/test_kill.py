@@ -1,5 +1,6 @@
 """`kill -9`, then `--resume`: the run ends as if nobody had stopped it, to the last bit."""
 
+import importlib.util
 import signal
 from pathlib import Path
 
@@ -12,8 +13,15 @@ from tests.durability.commands import TIMEOUT_S, Strike, pause, run, start
 from tests.durability.comparison import assert_same_run
 from tests.durability.conftest import PPO_ITERATIONS, SFT, resumed, trained
 from tests.durability.kills import kill_and_resume, moments
+from tests.skips import needs
+from tests.unit.environments.manipulation.renderer import draws
 
 pytestmark = pytest.mark.slow
+
+grids = pytest.mark.skipif(
+    importlib.util.find_spec("minigrid") is None,
+    reason=needs("minigrid", 'pip install "forethought[minigrid]"'),
+)
 
 
 def test_ppo_killed_at_ten_random_moments(ppo: str, whole_ppo: Path, tmp_path: Path) -> None:
@@ -52,15 +60,27 @@ def test_ppo_held_to_its_start_killed_at_three_random_moments(
     assert_same_run(tmp_path / "ppo", whole)
 
 
-def test_ppo_in_webshop_killed_at_two_random_moments(tmp_path: Path) -> None:
-    """The shop is opened again, and the carts are filled again by replaying the clicks."""
-    shop = "--environment.id WebShop --environment.options view=text_rich per_page=2"
-    sft = f"train sft {shop} --model tiny-small --expert-steps 40 --batch-size 20"
-    model = trained(f"{sft} --compute.threads 1", tmp_path / "sft")
+@pytest.mark.parametrize(
+    "environment",
+    [
+        "WebShop --environment.options view=text_rich per_page=2",
+        "Sokoban --environment.options view=text",
+        "gym:FrozenLake-v1",
+        pytest.param("gym:minigrid:BabyAI-GoToRedBall-v0", marks=grids),
+        pytest.param("Manipulation --environment.options image_size=48", marks=draws),
+    ],
+)
+def test_ppo_in_another_environment_killed_at_two_random_moments(
+    tmp_path: Path, environment: str
+) -> None:
+    """The shop is opened again, the arm is where it was: by replaying the actions."""
+    words = f"--environment.id {environment} --model {{}} --compute.threads 1"
+    sft = f"train sft {words.format('tiny-small')} --expert-steps 40 --batch-size 20"
+    model = trained(sft, tmp_path / "sft")
     words = (
-        f"train ppo {shop} --model {model} --total-steps 96 --rollout.num-envs 4 --batch-size 8 "
+        f"train ppo {words.format(model)} --total-steps 96 --rollout.num-envs 4 --batch-size 8 "
         "--rollout.steps-per-iteration 16 --epochs 1 --rollout.max-new-tokens 12 "
-        "--checkpoint-every 2 --compute.threads 1"
+        "--checkpoint-every 2"
     )
     whole = trained(words, tmp_path / "whole")
     kill_and_resume(words, tmp_path / "ppo", moments(5, 2, 6))
