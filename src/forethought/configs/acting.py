@@ -7,7 +7,6 @@ read from the environment, so that no key comes into a config file, a log or a r
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -124,8 +123,8 @@ class GenerationConfig:
     vLLM. Several are replicas: the requests of a lost one go to another one."""
 
     shared_folder: str | None = None
-    """Where weights are published for the engines, a folder that they see under the same path; by
-    default `published` in the run folder."""
+    """Where weights are published for the engines, a folder that they see under the same path; each
+    run takes one of its own in it. By default `published` in the run folder."""
 
     max_staleness: int = 0
     """How many updates the weights that wrote a response may be behind; what is staler is written
@@ -165,10 +164,6 @@ class GenerationConfig:
         require(1 <= count <= 1024, "generation.concurrency", count, "1 to 1024")
         for name in ("timeout_s", "patience_s", "worker_silence_s"):
             require(getattr(self, name) > 0, f"generation.{name}", getattr(self, name), "above 0")
-
-    def folder(self, published: Path) -> Path:
-        """Where weights are published: by default in the run's own folder for them."""
-        return published if self.shared_folder is None else Path(self.shared_folder)
 
 
 def _is_address(url: str) -> bool:

@@ -1,8 +1,8 @@
 """Weights on a shared disk: what a trainer writes and engines read, whole or absent.
 
-adapters/v{N}/     LoRA adapters after N updates
+current.json       in the run folder: what is published at present, which workers read
+adapters/v{N}/     LoRA adapters after N updates, beside it or in a shared folder
 weights/v{N}/      or all weights
-current.json       what is published at present, which workers read
 """
 
 import json
@@ -41,13 +41,22 @@ class Weights:
 class Publisher:
     """Writes a policy's weights where engines read them."""
 
-    def __init__(self, policy: HuggingFacePolicy, folder: Path, *, keep: int) -> None:
+    def __init__(
+        self, policy: HuggingFacePolicy, folder: Path, *, keep: int, shared: str | None = None
+    ) -> None:
         """
         Args:
+            folder: the run's own, in its run folder; says what is published.
             keep: how many versions stay on the disk, the newest included.
+            shared: where the weights lie, in a folder that no other run takes; by default in
+                `folder`.
         """
         self._policy = policy
         self._folder = folder.absolute()
+        self._name = self._folder.parent.name
+        self._shared = None if shared is None else Path(shared).absolute()
+        self._home: Path | None = None
+        """Where the weights lie, once that is known."""
         self._keep = keep
         self._published: list[Weights] = []
 
@@ -59,21 +68,38 @@ class Publisher:
             StorageError: the disk refuses. What was published before is as it was.
         """
         if not self._published or self._published[0].version != self._policy.version:
-            weights = self._write()
+            home = self._home = self._home or self._take_home()
+            weights = self._write(home)
             kept = [weights, *self._published][: self._keep]
             write_current(self._folder, kept)
             self._published = kept
-            self._forget_others(kept)
+            _forget_others(home, kept)
         return tuple(self._published)
 
-    def _write(self) -> Weights:
+    def _take_home(self) -> Path:
+        """The folder that the run had before it was stopped, or a new one.
+
+        Raises:
+            StorageError: the disk refuses.
+        """
+        if self._shared is None:
+            return self._folder
+        homes = [Path(weights.path).parents[1] for weights in read_current(self._folder)]
+        if homes and homes[0].parent == self._shared and homes[0].is_dir():
+            return homes[0]
+        try:
+            return _make_new(self._shared, self._name)
+        except OSError as error:
+            raise _refusal(self._shared, error) from error
+
+    def _write(self, home: Path) -> Weights:
         policy, is_adapter = self._policy, self._policy.adapter is not None
-        parent = self._folder / ("adapters" if is_adapter else "weights")
+        parent = home / ("adapters" if is_adapter else "weights")
         final = parent / f"v{policy.version}"
         temporary = parent / f".v{policy.version}"
         try:
             parent.mkdir(parents=True, exist_ok=True)
-            for leftover in (temporary, final):  # Of a process that was killed, or of another run.
+            for leftover in (temporary, final):  # Of a process that was killed.
                 shutil.rmtree(leftover, ignore_errors=True)
             temporary.mkdir()
             save_weights(policy.module.model, policy.adapter, temporary)
@@ -81,20 +107,37 @@ class Publisher:
             publish(temporary, final)
         except (OSError, SafetensorError) as error:
             shutil.rmtree(temporary, ignore_errors=True)
-            text = getattr(error, "strerror", None) or str(error)
-            raise StorageError(
-                f"{final}: the weights cannot be published: {text} — make room, then go on with "
-                "--resume"
-            ) from error
+            raise _refusal(final, error) from error
         components = components_of(policy.module.model) if is_adapter else ()
         return Weights(policy.version, name, str(final), is_adapter, components)
 
-    def _forget_others(self, kept: Sequence[Weights]) -> None:
-        paths = {weights.path for weights in kept}
-        for parent in ("adapters", "weights"):
-            for folder in (self._folder / parent).glob("v*"):
-                if str(folder) not in paths:
-                    shutil.rmtree(folder, ignore_errors=True)
+
+def _make_new(shared: Path, name: str) -> Path:
+    """Makes a folder that was not there, called as the run is, or so and a number."""
+    shared.mkdir(parents=True, exist_ok=True)
+    folder, number = shared / name, 1
+    while True:
+        try:
+            folder.mkdir()
+            return folder
+        except FileExistsError:
+            number += 1
+            folder = shared / f"{name}-{number}"
+
+
+def _refusal(path: Path, error: Exception) -> StorageError:
+    text = getattr(error, "strerror", None) or str(error)
+    return StorageError(
+        f"{path}: the weights cannot be published: {text} — make room, then go on with --resume"
+    )
+
+
+def _forget_others(home: Path, kept: Sequence[Weights]) -> None:
+    paths = {weights.path for weights in kept}
+    for parent in ("adapters", "weights"):
+        for folder in (home / parent).glob("v*"):
+            if str(folder) not in paths:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _digest(folder: Path) -> str:
@@ -114,6 +157,7 @@ def write_current(folder: Path, weights: Sequence[Weights]) -> None:
     """
     temporary, final = folder / f".{CURRENT}", folder / CURRENT
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         temporary.write_text(json.dumps([asdict(w) for w in weights]) + "\n", encoding="utf-8")
         publish(temporary, final)
     except OSError as error:

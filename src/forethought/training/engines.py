@@ -82,8 +82,12 @@ def acting(
         return
     if config.workers:
         require(run.processes == 1, "generation.workers", True, "false with several processes")
-    folder = config.folder(run.folder.published_dir)
-    publisher = Publisher(policy, folder, keep=config.max_staleness + 1)
+    publisher = Publisher(
+        policy,
+        run.folder.published_dir,
+        keep=config.max_staleness + 1,
+        shared=config.shared_folder,
+    )
     remote = RemotePolicy(
         policy.encoder,
         config,

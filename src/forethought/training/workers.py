@@ -72,9 +72,9 @@ class WorkedCollector:
             on_step: called once for every step that was played.
         """
         self._task, self._runner, self._policy = task, runner, policy
-        folder = config.generation.folder(run.folder.published_dir)
+        folder, shared = run.folder.published_dir, config.generation.shared_folder
         keep = config.generation.max_staleness + 1
-        self._publisher = Publisher(policy, folder, keep=keep)
+        self._publisher = Publisher(policy, folder, keep=keep, shared=shared)
         self._board, self._config = Board(run.folder.work_dir), config
         self._on_step = on_step
         self._round = 0
@@ -203,12 +203,11 @@ def work(settings: WorkerSettings, config: WorkedConfig) -> int:
         ForethoughtError: whatever a person can fix.
     """
     board = Board(RunFolder(settings.run).work_dir)
-    folder = config.generation.folder(RunFolder(settings.run).published_dir)
     outline = load_outline(model_source(config.model))
     task = open_task(
         config.environment, config.prompt, default_image_size=outline.preferred_image_size
     )
-    published = _Published(folder)
+    published = _Published(RunFolder(settings.run).published_dir)
     policy = RemotePolicy(
         Encoder(outline.model, outline.processor), config.generation, published=published
     )

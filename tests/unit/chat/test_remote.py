@@ -283,3 +283,25 @@ def test_a_full_disk_leaves_what_was_published(
     monkeypatch.undo()
     assert_equal(ask(remote), ask(trainer.policy))
     remote.close()
+
+
+def test_runs_that_share_a_folder_publish_each_in_its_own(model: Path, tmp_path: Path) -> None:
+    """Two of one name, whose updates have the same numbers; one is killed and goes on."""
+    shared, homes = tmp_path / "shared", [tmp_path / host / "run" / "published" for host in "ab"]
+    first, second = (
+        Trainer(trainer.policy, Publisher(trainer.policy, home, keep=1, shared=str(shared)))
+        for home in homes
+        for trainer in [trainer_of(model, tmp_path)]
+    )
+    first.move()
+    second.policy.weights_changed()
+    with engine_of(model, shared) as url:
+        remotes = [first.remote(url), second.remote(url)]
+        for remote, trainer in 2 * list(zip(remotes, (first, second), strict=True)):
+            assert_equal(ask(remote), ask(trainer.policy))
+    paths = [read_current(home)[0].path for home in homes]
+    assert paths == [str(shared / name / "weights" / "v1") for name in ("run", "run-2")]
+    again = Publisher(second.policy, homes[1], keep=1, shared=str(shared))
+    second.move()
+    assert again.current() == read_current(homes[1])
+    assert {str(path) for path in shared.glob("*/weights/*")} == {paths[0], paths[1][:-1] + "2"}
