@@ -25,6 +25,7 @@ from forethought.environments.sokoban.sokoban import (
     draw_room,
 )
 from forethought.errors import ConfigError
+from forethought.models.tiny import train_tokenizer
 
 ROOM = """
 # # # # # #
@@ -184,3 +185,10 @@ def test_the_image_shows_every_cell() -> None:
 def test_wrong_options_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Sokoban(**options)  # type: ignore[arg-type]
+
+
+def test_a_cell_is_a_token_of_the_tiny_model() -> None:
+    game = Sokoban()
+    rooms = [game.reset(seed).text or "" for seed in range(100)]
+    tokenizer = train_tokenizer(rooms)
+    assert {len(tokenizer.tokenize(room)) for room in rooms} == {6 * 6}
