@@ -71,6 +71,9 @@ class CollectionSettings:
         for name in ("episodes", "shard", "num_envs"):
             require(getattr(self, name) >= 1, name, getattr(self, name), "1 or more")
         require(0 <= self.seed < 2**31, "seed", self.seed, "0 to 2147483647")
+        if is_scripted(self.policy):
+            workers = self.environment.workers
+            require(workers == 0, "environment.workers", workers, f"0 with policy {self.policy}")
 
 
 def collect_episodes(

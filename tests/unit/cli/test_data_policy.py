@@ -74,3 +74,9 @@ def test_refused(words: str, refusal: str, type_: Type) -> None:
     assert outcome.code == 2
     assert refusal in outcome.lines[-1]
     assert not Path("refused").exists()
+
+
+def test_a_script_plays_in_this_process_and_takes_no_workers(type_: Type) -> None:
+    outcome = type_(f"{WORDLE} --policy data --environment.workers 2 --output data")
+    assert outcome.code == 2
+    assert outcome.err == ("error: environment.workers is 2 — expected 0 with policy data\n")
