@@ -7,7 +7,14 @@ from pathlib import Path
 
 import torch
 
-from forethought.configs.parts import EnvironmentConfig, PromptConfig
+from forethought.algorithms.sft.config import SFTConfig
+from forethought.algorithms.sft.train import train_sft
+from forethought.configs.parts import (
+    ComputeConfig,
+    EnvironmentConfig,
+    OptimizerConfig,
+    PromptConfig,
+)
 from forethought.generation.contract import TokenwisePolicy
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.actor_critic import ValueHead
@@ -15,6 +22,7 @@ from forethought.models.loading import load_pretrained
 from forethought.models.tiny import TinySize, make_tiny
 from forethought.rollouts.scripted import expert_response, play
 from forethought.rollouts.task import Task, open_task
+from forethought.runs.checkpoints import model_source
 from forethought.serving.admission import Limits
 from forethought.serving.engine import Engine
 from forethought.serving.server import serving
@@ -42,6 +50,22 @@ def save_model(folder: Path, task: Task, *, episodes: int = 8) -> Path:
     loaded = make_tiny(texts, seed=0, size=SMALL)
     HuggingFacePolicy(loaded, slots=1, value_head=head).save(folder)
     return folder
+
+
+def teach(model: Path, folder: Path) -> Path:
+    """A small model that has learned the form of a response, and which letters there are; in two
+    seconds. It is right about one time in three."""
+    config = SFTConfig(
+        model=str(model),
+        output=str(folder),
+        environment=EnvironmentConfig("Bandit", options=("expert=random_choice",)),
+        expert_steps=320,
+        epochs=4.0,
+        batch_size=16,
+        optimizer=OptimizerConfig(learning_rate=1e-2, epsilon=1e-8),
+        compute=ComputeConfig(threads=1),
+    )
+    return Path(model_source(str(train_sft(config))))
 
 
 def free_port() -> int:

@@ -23,7 +23,7 @@ from forethought.configs.parts import (
 )
 from forethought.rollouts.store import read_shards
 from forethought.runs.metrics import read_metrics
-from tests.engines import BANDIT, bandit, engine_of, save_model
+from tests.engines import BANDIT, bandit, engine_of, save_model, teach
 
 SAMPLING = SamplingConfig(temperature=1.0, max_new_tokens=12)
 ROLLOUT = RolloutConfig(num_envs=8, steps_per_iteration=16, sampling=SAMPLING)
@@ -37,6 +37,10 @@ SETTINGS: dict[str, Any] = {
     "compute": ComputeConfig(threads=1),
 }
 LORA = LoraConfig(("language_model",), rank=4, dropout=0.0)
+DPO = DPOConfig(
+    **SETTINGS | {"batch_size": 8, "rollout": replace(ROLLOUT, sampling=SamplingConfig(1.0, 48))}
+)
+"""For a model that was taught (`teach`): of responses without the right form there are no pairs."""
 
 
 @pytest.fixture(scope="session")
@@ -107,13 +111,14 @@ def test_ppo_by_an_engine_equals_ppo_in_one_process(
     assert set(versions) == {0, 1, 2}
 
 
-def test_dpo_by_an_engine_equals_dpo_in_one_process(
-    model: Path, engine: str, tmp_path: Path
-) -> None:
+def test_dpo_by_an_engine_equals_dpo_in_one_process(model: Path, tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
-    settings = {k: v for k, v in SETTINGS.items() if k != "batch_size"}
-    config = DPOConfig(model=str(model), output=str(one), **settings)
+    taught = teach(model, tmp_path / "taught")
+    config = replace(DPO, model=str(taught), output=str(one))
     train_dpo(config)
-    train_dpo(replace(config, output=str(two), generation=GenerationConfig((engine,))))
+    with engine_of(taught, tmp_path) as url:
+        train_dpo(replace(config, output=str(two), generation=GenerationConfig((url,))))
     assert ids_of(two) == ids_of(one)
+    assert min(metric(two, "pairs_used")) > 0
     assert metric(two, "preference_loss") == pytest.approx(metric(one, "preference_loss"), rel=1e-3)
+    assert max(metric(two, "engine_kl")) < 1e-6

@@ -10,15 +10,19 @@ from typing import Any
 
 import pytest
 
+from forethought.algorithms.dpo.config import DPOConfig
+from forethought.algorithms.dpo.train import train_dpo
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.train import train_ppo
 from forethought.configs.acting import GenerationConfig
-from forethought.configs.parts import LoraConfig
 from forethought.errors import ForethoughtError, OffPolicyError, PolicyError
 from forethought.rollouts.store import read_shards
 from forethought.serving.weights import ServedWeights
-from tests.contract.test_engines import LORA, SETTINGS, ids_of, metric
-from tests.engines import bandit, engine_of, save_model
+from tests.contract.test_engines import DPO, LORA, SETTINGS, ids_of, metric
+from tests.engines import bandit, engine_of, save_model, teach
+
+LIES = "an engine has other weights than it says"
+LATE = r"weights \w+-v0 wrote the answer, expected \w+-v1"
 
 
 @pytest.fixture(scope="session")
@@ -68,39 +72,42 @@ def be_late(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("fault", "lora", "kind", "line"),
+    ("fault", "config", "kind", "line"),
     [
-        (lie, LoraConfig(()), OffPolicyError, "an engine has other weights than it says"),
-        (lie, LORA, OffPolicyError, "an engine has other weights than it says"),
-        (be_late, LoraConfig(()), PolicyError, r"weights \w+-v0 wrote the answer, expected \w+-v1"),
+        (lie, PPOConfig(**SETTINGS), OffPolicyError, LIES),
+        (lie, PPOConfig(**SETTINGS, lora=LORA), OffPolicyError, LIES),
+        (be_late, PPOConfig(**SETTINGS), PolicyError, LATE),
+        (lie, DPO, OffPolicyError, LIES),
     ],
-    ids=["it lies", "it lies, with adapters", "it is late"],
+    ids=["it lies", "it lies, with adapters", "it is late", "it lies, DPO"],
 )
 def test_stale(
     model: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     fault: Any,
-    lora: LoraConfig,
+    config: PPOConfig | DPOConfig,
     kind: type[ForethoughtError],
     line: str,
 ) -> None:
     """The run learns from the first iteration alone; by a sound engine it goes on, and equals the
     run of one process."""
     run, alone = tmp_path / "run", tmp_path / "alone"
-    settings = SETTINGS | {"lora": lora, "checkpoint_every": 1}
-    config = PPOConfig(model=str(model), output=str(run), **settings)
+    train: Any = train_ppo
+    if isinstance(config, DPOConfig):
+        train, model = train_dpo, teach(model, tmp_path / "taught")
+    config = replace(config, model=str(model), output=str(run), checkpoint_every=1)
     with monkeypatch.context() as broken:
         fault(broken)
         with engine_of(model, tmp_path) as url:
             by_engine = replace(config, generation=GenerationConfig((url,), patience_s=60.0))
             with pytest.raises(kind, match=line) as error:
-                train_ppo(by_engine)
+                train(by_engine)
     assert "then go on with --resume" in str(error.value)
     assert {s.policy_version for t in read_shards(run / "trajectories") for s in t.steps} == {0}
     assert len(metric(run, "engine_kl")) == 1
     with engine_of(model, tmp_path, port=int(url.rpartition(":")[2])):
-        train_ppo(by_engine, existing="resume")
-    train_ppo(replace(config, output=str(alone)))
+        train(by_engine, existing="resume")
+    train(replace(config, output=str(alone)))
     assert ids_of(run) == ids_of(alone)
     assert max(metric(run, "engine_kl")) < 1e-6

@@ -4,6 +4,8 @@ have the log-probs that the trained weights give them."""
 from collections.abc import Generator
 from contextlib import contextmanager
 
+import numpy as np
+
 from forethought.chat.remote import RemotePolicy
 from forethought.configs.acting import GenerationConfig
 from forethought.configs.parts import ComputeConfig, require
@@ -14,6 +16,7 @@ from forethought.generation.published import Publisher, Weights
 from forethought.rollouts.board import Board
 from forethought.training.optim import Updater
 from forethought.training.run import Run
+from forethought.types import Metric
 
 RATIO_TOLERANCE = 1e-3
 """In fp32, before the first update of an iteration, every ratio is 1 within this."""
@@ -42,24 +45,42 @@ def require_on_policy(
         )
 
 
-def require_same_weights(engine_kl: float, generation: GenerationConfig) -> None:
-    """Refuses responses of engines that have other weights than they say. Where responses may be
-    stale, or are weighted by what engine and trainer differ in, nothing is refused.
+def measure_mismatch(
+    differences: list[float], generation: GenerationConfig, run: Run
+) -> list[Metric]:
+    """How far engines' log-probs are from the trainer's, by which engines that have other weights
+    than they say are found out. Where responses may be stale, or are weighted by what engine and
+    trainer differ in, nothing is refused.
 
     Args:
-        engine_kl: the k3 estimate of KL(engine || trainer), nats per token.
+        differences: log π - log π_engine of every token of this process, nats.
+
+    Returns:
+        Mean and largest difference, and the mean k3 estimate of KL(π_engine || π), nats per token,
+        over all processes. Without engines, no metric.
 
     Raises:
         OffPolicyError: they differ too much for rounding.
     """
+    if not generation.engine:
+        return []
+    all_N = np.array(run.gather(differences))
+    if len(all_N) == 0:  # No process learns anything from this iteration.
+        all_N = np.array([np.nan])
+    engine_kl = float((np.expm1(all_N) - all_N).mean())
     may_differ = generation.max_staleness > 0 or generation.importance_cap is not None
     if engine_kl > KL_TOLERANCE and not may_differ:
         raise OffPolicyError(
             f"engines and trainer differ by {engine_kl:.2g} nats per token — expected at most "
             f"{KL_TOLERANCE:g}: an engine has other weights than it says; nothing was learned from "
             "its responses. Restart the engines, then go on with --resume; if their arithmetic "
-            "differs so much, train with --generation.importance-cap 2"
+            "differs so much, train PPO with --generation.importance-cap 2"
         )
+    return [
+        Metric("engine_mismatch_mean", float(np.abs(all_N).mean())),
+        Metric("engine_mismatch_max", float(np.abs(all_N).max())),
+        Metric("engine_kl", engine_kl),
+    ]
 
 
 @contextmanager

@@ -26,11 +26,11 @@ from forethought.models.encoding import Encoder
 from forethought.offline.rows import stored_prompt
 from forethought.prompts.responses import parse_response
 from forethought.targets.pairs import Pair
-from forethought.training.engines import require_on_policy
+from forethought.training.engines import measure_mismatch, require_on_policy
 from forethought.training.optim import Updater
 from forethought.training.reference import Reference
 from forethought.training.run import Run
-from forethought.types import Completion, FinishReason, Step
+from forethought.types import Completion, FinishReason, Metric, Step
 
 
 class ResponseSample(NamedTuple):
@@ -231,6 +231,8 @@ class Known(NamedTuple):
     samples: list[PairSample]
     deviation: float
     """Largest |ratio - 1| between sampled and recomputed."""
+    mismatch: list[Metric]
+    """Between engines, if they wrote the responses, and the trainer."""
     reference_point: float
     """KTO's: the mean log-ratio of the responses, nats, at least 0."""
 
@@ -254,7 +256,8 @@ def ask_reference(pairs: Sequence[Pair], context: DPOContext) -> Known:
 
     Raises:
         OffPolicyError: the policy's own log-probs in fp32 are not those that were sampled:
-            prompt, image, ids or weights are not those of the rollout.
+            prompt, image, ids or weights are not those of the rollout; or an engine has other
+            weights than it says.
     """
     policy, _, _, _, config, run = context
     samples = to_pair_samples(pairs, policy)
@@ -265,9 +268,11 @@ def ask_reference(pairs: Sequence[Pair], context: DPOContext) -> Known:
         for response, scores in zip(chain(*rows), _score(rows, context), strict=True)
     }
     sides = [(response, scored[response.key]) for pair in samples for response in pair]
-    largest = max((deviation(*side) for side in sides), default=0.0) if not config.data else 0.0
-    largest = max(run.gather([largest]))
+    # What is stored may be anybody's.
+    differences = [] if config.data else [d for side in sides for d in log_ratios(*side)]
+    largest = max(run.gather([float(torch.tensor([0.0, *differences]).expm1().abs().max())]))
     require_on_policy(largest, config.compute, config.generation)
+    mismatch = measure_mismatch(differences, config.generation, run)
     ratios = sum(s.own - s.reference_thoughts - s.reference_action for _, s in sides)
     known = [
         response._replace(
@@ -279,13 +284,12 @@ def ask_reference(pairs: Sequence[Pair], context: DPOContext) -> Known:
     ]
     samples = [PairSample(*both) for both in zip(known[::2], known[1::2], strict=True)]
     count = 2 * sum(run.gather([len(samples)]))
-    return Known(samples, largest, max(0.0, sum(run.gather([ratios])) / max(count, 1)))
+    return Known(samples, largest, mismatch, max(0.0, sum(run.gather([ratios])) / max(count, 1)))
 
 
-def deviation(response: ResponseSample, scores: Scored) -> float:
-    """The largest |ratio - 1| of a token, between its log-probs now and as sampled."""
-    sampled = torch.tensor(response.sampled_logprobs)
-    return float((scores.logprobs_T - sampled).expm1().abs().max())
+def log_ratios(response: ResponseSample, scores: Scored) -> list[float]:
+    """By how much the log-prob of each token is higher now than it was as sampled, nats."""
+    return (scores.logprobs_T - torch.tensor(response.sampled_logprobs)).tolist()
 
 
 def _micro_batches(

@@ -213,6 +213,7 @@ def summarize(
         Metric("score_margin", float(np.mean(margins)) if margins else float("nan")),
         *(Metric(name, value) for name, value in statistics._asdict().items()),
         *([Metric("max_ratio_error", known.deviation)] if is_played else []),
+        *known.mismatch,
     ]
 
 

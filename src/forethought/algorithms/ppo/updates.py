@@ -25,7 +25,7 @@ from forethought.losses.ppo import (
 from forethought.losses.thought_preference import action_consistency_loss
 from forethought.models.actor_critic import Scores
 from forethought.models.batching import Rows, TokenBatch
-from forethought.training.engines import require_on_policy, require_same_weights
+from forethought.training.engines import measure_mismatch, require_on_policy
 from forethought.training.optim import ScheduleSpan, Updater
 from forethought.training.reference import Reference
 from forethought.training.run import Run
@@ -127,14 +127,7 @@ def weigh_mismatch(
             ).expand_as(logprobs_T)
             after = after._replace(importance=importance_T.tolist())
         weighted.append(after)
-    all_N = np.array(run.gather(differences))
-    engine_kl = float((np.expm1(all_N) - all_N).mean())
-    require_same_weights(engine_kl, config)
-    return weighted, [
-        Metric("engine_mismatch_mean", float(np.abs(all_N).mean())),
-        Metric("engine_mismatch_max", float(np.abs(all_N).max())),
-        Metric("engine_kl", engine_kl),
-    ]
+    return weighted, measure_mismatch(differences, config, run)
 
 
 def improve(

@@ -113,7 +113,7 @@ def test_an_engine_with_other_weights_is_refused(log_ratio: float, is_refused: b
     assert str(error.value) == (
         "engines and trainer differ by 0.052 nats per token — expected at most 0.05: an engine has "
         "other weights than it says; nothing was learned from its responses. Restart the engines, "
-        "then go on with --resume; if their arithmetic differs so much, train with "
+        "then go on with --resume; if their arithmetic differs so much, train PPO with "
         "--generation.importance-cap 2"
     )
 
