@@ -22,6 +22,7 @@ from forethought.models.loading import load_pretrained
 from forethought.serving.engine import Engine
 from forethought.serving.server import serving
 from forethought.types import Message
+from tests.contract.architectures.builders import write_checkpoint
 from tests.unit.serving.policy import SpellingPolicy, at_most_ten_tokens
 from tests.unit.serving.served import LIMITS
 
@@ -162,8 +163,18 @@ def test_an_answer_that_takes_too_long_ends_in_an_error(hasty: Spelled) -> None:
 
 @pytest.fixture
 def model(saved_model: Path) -> Generator[tuple[str, HuggingFacePolicy]]:
+    yield from serve_model(str(saved_model))
+
+
+@pytest.fixture
+def llama(tmp_path: Path) -> Generator[tuple[str, HuggingFacePolicy]]:
+    """Whose vocabulary spells what it lacks in single bytes, as Llama 2's does."""
+    yield from serve_model(write_checkpoint("llama", tmp_path / "llama").folder)
+
+
+def serve_model(folder: str) -> Generator[tuple[str, HuggingFacePolicy]]:
     torch.set_num_threads(1)
-    policy = HuggingFacePolicy(load_pretrained(str(saved_model)), slots=4)
+    policy = HuggingFacePolicy(load_pretrained(folder), slots=4)
     engine = Engine(policy, policy.require_room, seed=0)
     limits = replace(
         LIMITS, request_bytes=2**20, prompt_bytes=2**20, max_new_tokens=32, timeout_s=60.0
@@ -193,12 +204,9 @@ def test_pieces_add_up_to_the_whole_answer(
     if fields.pop("is_stopped", False):
         free = httpx.post(url, json=asked).json()["choices"][0]["text"]
         asked["stop"] = [free[9:14], "never written"]  # Five characters, of several tokens.
-    whole = httpx.post(url, json=asked | fields).json()["choices"]
-    with httpx.stream("POST", url, json=asked | fields | {"stream": True}) as response:
-        *lines, done = (line for line in response.iter_lines() if line)
-    assert done == "data: [DONE]"
-    pieces = [read(line)["choices"][0] for line in lines]
+    whole, pieces = both_ways(url, asked | fields)
     assert len(pieces) > 4 * len(whole)
+    assert "stop" in asked or any("\ufffd" in choice["text"] for choice in whole)
     for choice in whole:
         own = [piece for piece in pieces if piece["index"] == choice["index"]]
         assert "".join(piece["text"] for piece in own) == choice["text"]
@@ -213,3 +221,30 @@ def test_pieces_add_up_to_the_whole_answer(
     if "stop" in asked:
         assert not any(asked["stop"][0] in piece["text"] for piece in pieces)
         assert whole[0]["finish_reason"] == "stop"
+
+
+def test_bytes_that_are_no_character_after_all(llama: tuple[str, HuggingFacePolicy]) -> None:
+    """Its decoder makes one character of each byte of a run that is no UTF-8, also of those that
+    were sent as characters before the run had come to its end. Ids and log-probs are what they
+    are; the text that came in pieces is another one."""
+    prompt = llama[1].prompt((Message("user", "go on"),)).token_ids
+    asked = {"model": "m", "prompt": prompt, "max_tokens": 32, "seed": 3, "temperature": 1.0}
+    asked |= {"logprobs": 0, "return_token_ids": True}
+    (whole,), pieces = both_ways(f"{llama[0]}/completions", asked)
+    ids = [*chain.from_iterable(piece["token_ids"] for piece in pieces)]
+    assert ids == whole["token_ids"]
+    logprobs = [*chain.from_iterable(piece["logprobs"]["token_logprobs"] for piece in pieces)]
+    assert logprobs == whole["logprobs"]["token_logprobs"]
+    assert llama[1].encoder.detokenize(ids).text == whole["text"]
+    joined = "".join(piece["text"] for piece in pieces)
+    assert "\x07\ufffd" in joined  # Of one run: the first of its bytes was a character so far.
+    assert whole["text"] == joined.replace("\x07", "\ufffd")
+
+
+def both_ways(url: str, asked: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """The choices of one answer as a whole, and in pieces."""
+    whole = httpx.post(url, json=asked).json()["choices"]
+    with httpx.stream("POST", url, json=asked | {"stream": True}) as response:
+        *lines, done = (line for line in response.iter_lines() if line)
+    assert done == "data: [DONE]"
+    return whole, [read(line)["choices"][0] for line in lines]
