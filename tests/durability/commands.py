@@ -123,6 +123,15 @@ def pause(process: subprocess.Popen[Any]) -> None:
     time.sleep(0.005)
 
 
+def wait_for(what: Callable[[], bool], *are_alive: Callable[[], bool]) -> None:
+    """Returns when it is so; those that bring it about live until then."""
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while not what():
+        assert time.monotonic() < deadline_s
+        assert all(is_alive() for is_alive in are_alive)
+        time.sleep(0.02)
+
+
 def _run(words: list[str], strike: Strike | None, out: Path, err: Path) -> None:
     for stream, path in ((1, out), (2, err)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)

@@ -2,8 +2,7 @@
 and goes on later. Either way it equals the run of one process."""
 
 import re
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.test_engines import ids_of
-from tests.durability.commands import TIMEOUT_S, forked, run
+from tests.durability.commands import TIMEOUT_S, forked, run, wait_for
 from tests.engines import bandit, save_model
 
 pytestmark = pytest.mark.slow
@@ -42,15 +41,6 @@ def training(model: Path, folder: Path) -> str:
     )
 
 
-def wait_for(what: Callable[[], bool], *processes: ForkServerProcess) -> None:
-    """Returns when it is so; the processes live until then."""
-    deadline_s = time.monotonic() + TIMEOUT_S
-    while not what():
-        assert time.monotonic() < deadline_s
-        assert all(process.is_alive() for process in processes)
-        time.sleep(0.02)
-
-
 @contextmanager
 def struck(
     model: Path, folder: Path, patience_s: float
@@ -59,14 +49,16 @@ def struck(
     iteration; the trainer, and the command that serves the engine again."""
     served, serve = folder / "engine.log", f"serve {model} --threads 1 --weights-from {folder}"
     with forked(f"{serve} --port 0", served) as engine:
-        wait_for(lambda: served.is_file() and "serving" in served.read_text(), engine)
+        wait_for(lambda: served.is_file() and "serving" in served.read_text(), engine.is_alive)
         found = re.search(r"at (http://127.0.0.1:(\d+))/v1", served.read_text())
         assert found is not None
         flags = f" --generation.engine {found[1]} --generation.patience-s {patience_s}"
         words = training(model, folder / "run") + flags + " --generation.concurrency 1"
         with forked(words, folder / "trainer.log") as trainer:
             shards = folder / "run" / "trajectories"
-            wait_for(lambda: len(list(shards.glob("*.parquet"))) > 0, trainer, engine)
+            wait_for(
+                lambda: len(list(shards.glob("*.parquet"))) > 0, trainer.is_alive, engine.is_alive
+            )
             engine.kill()
             engine.join()
             yield trainer, f"{serve} --port {found[2]}"
@@ -82,9 +74,9 @@ def said(folder: Path) -> list[str]:
 def test_it_is_started_again(model: Path, alone: Path, tmp_path: Path) -> None:
     """Each attempt that failed is a line, and the next one comes after twice the time."""
     with struck(model, tmp_path, patience_s=600) as (trainer, serve):
-        wait_for(lambda: len(said(tmp_path)) >= 2, trainer)
+        wait_for(lambda: len(said(tmp_path)) >= 2, trainer.is_alive)
         with forked(serve, tmp_path / "engine.log") as engine:
-            wait_for(lambda: not trainer.is_alive(), engine)
+            wait_for(lambda: not trainer.is_alive(), engine.is_alive)
             assert trainer.exitcode == 0
     lines = said(tmp_path)
     pauses = [float(line.removesuffix(" s").rpartition(" in ")[2]) for line in lines]

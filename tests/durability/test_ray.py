@@ -3,8 +3,6 @@
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 
 from forethought.rollouts.seeding import Split, episode_seed
 from forethought.rollouts.store import read_shards
-from tests.durability.commands import TIMEOUT_S, fork
+from tests.durability.commands import TIMEOUT_S, fork, wait_for
 from tests.engines import bandit, engine_of, save_model
 from tests.skips import needs
 
@@ -26,15 +24,6 @@ RECIPE = Path(__file__).parents[2] / "deploy" / "ray_workers.py"
 STEPS = 160
 STORE = 80 * 2**20
 """Bytes of a node's object store, which nothing is put into: the least that Ray takes."""
-
-
-def wait_for(what: Callable[[], bool], recipe: subprocess.Popen[str]) -> None:
-    """Returns when it is so; the recipe goes on until then."""
-    deadline_s = time.monotonic() + TIMEOUT_S
-    while not what():
-        assert recipe.poll() is None, recipe.communicate()[1]
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -78,7 +67,7 @@ def test_a_node_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         log = tmp_path / "trainer.log"
         trainer = fork(["train", "ppo", *flags, url], log, log)
         stack.callback(trainer.kill)
-        wait_for(lambda: players_of(run) == 2, recipe)
+        wait_for(lambda: players_of(run) == 2, lambda: recipe.poll() is None)
         cluster.remove_node(lost, allow_graceful=False)
         trainer.join(TIMEOUT_S)
         assert trainer.exitcode == 0, log.read_text()
