@@ -12,7 +12,7 @@ import io
 import sys
 import typing
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import redirect_stderr, suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from typing import Annotated, Any, TypeVar
 
 import docstring_parser
@@ -28,7 +28,7 @@ from forethought.cli.flags import (
     usual,
     value_of,
 )
-from forethought.cli.terminal import wrapped
+from forethought.cli.terminal import wrapped, wrapped_usage
 from forethought.errors import ConfigError
 
 HELP = ("-h", "--help")
@@ -60,8 +60,7 @@ def print_help(kind: type[Any], default: Any, *, program: str, description: str)
     fields = list(fields_of(kind, default))
     shown = usual(fields)
     print(f"{wrapped(description)}\n")
-    with suppress(SystemExit):
-        tyro.cli(_flat(shown), prog=program, description="", args=["--help"])
+    _print_flags(_flat(shown), program)
     if len(shown) < len(fields):
         print(f"{len(fields) - len(shown)} more: {program} {HELP_ALL}")
 
@@ -70,12 +69,22 @@ def print_whole_help(kind: type[Any], default: Any, *, program: str, description
     """Prints a command's description, all its flags by their groups, and their short names."""
     print(f"{wrapped(description)}\n")
     fields = list(fields_of(kind, default))
-    with suppress(SystemExit):
-        tyro.cli(_grouped(fields), prog=program, description="", args=["--help"])
+    _print_flags(_grouped(fields), program)
     known = {field.flag.name for field in fields}
     short = [f"{short} {name}" for short, name in SHORT_NAMES.items() if name in known]
     if short:
         print(wrapped(f"Short names: {', '.join(short)}"))
+
+
+def _print_flags(flags: type[Any], program: str) -> None:
+    """Prints tyro's help, whose first line it would not break."""
+    said = io.TextIOWrapper(io.BytesIO(), sys.stdout.encoding)  # Which decides the boxes' lines.
+    said.isatty = sys.stdout.isatty  # This, the colors.
+    with redirect_stdout(said), suppress(SystemExit):
+        tyro.cli(flags, prog=program, description="", args=["--help"])
+    said.seek(0)
+    usage, _, rest = said.read().partition("\n")
+    print(wrapped_usage(usage), rest, sep="\n", end="")
 
 
 def _flat(fields: Iterable[Field], *, may_lack: bool = False) -> type[Any]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:  # Help is to be there at once, without them.
     from forethought.evaluation.statistics import CollectionStats, Interval, Rate
 
 _BEFORE_FLAG = re.compile(r" (?=--?[a-z])")
+_BEFORE_WORD = re.compile(r" (?=\[|-|[A-Z.|a-z:]+(?: |$))")
+"""In a line of usage: between two flags, not between a flag and its value in brackets."""
 _CONTINUED = re.compile(r" *\\\n *")
 
 
@@ -33,6 +35,17 @@ def wrapped(text: str) -> str:
         paragraph.clear()
         lines += _command(line, width)
     return "\n".join(lines[:-1])
+
+
+def wrapped_usage(line: str) -> str:
+    """A line of usage at the terminal's width, broken between flags."""
+    width, lines = shutil.get_terminal_size().columns, [""]
+    for part in _BEFORE_WORD.split(line):
+        if len(lines[-1]) + 1 + len(part) <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(f"      {part}")
+    return "\n".join(lines)[1:]
 
 
 def row(start: str, text: str) -> str:

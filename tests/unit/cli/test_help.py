@@ -115,6 +115,21 @@ def test_no_line_is_wider_than_the_terminal(
     assert [line for line in out.splitlines() if len(line) > width] == []
 
 
+@every_command
+def test_usage_is_no_wider_than_the_terminal(
+    type_: Type, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """Nothing of it is lost, and a flag stays with its value."""
+    out: dict[int, str] = {}
+    for width in (60, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        help_ = type_(f"{command.name} --help").out
+        out[width] = help_[help_.index("usage: ") :].partition("\n\n")[0]
+        assert max(map(len, out[width].splitlines())) <= width
+    assert out[200] == " ".join(line.strip() for line in out[60].splitlines())
+    assert not any(re.search(r" --[\w-]+$", line) for line in out[60].splitlines())
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_paragraphs_fill_their_lines(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     """No line ends before the next line's first word would have fitted."""
