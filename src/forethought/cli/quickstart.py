@@ -127,7 +127,7 @@ def ppo_config(settings: Quickstart) -> PPOConfig:
         output=settings.output,
         seed=settings.seed,
         total_steps=5120,
-        kl_coefficient=0.2,
+        kl_coefficient=0.5,
         kl_use="reward",
         gamma=0.5,
         clip=0.3,
