@@ -34,6 +34,8 @@ SHARDED = {
     "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
 }
 """What `accelerate launch` says to its processes where its config asks for FSDP2."""
+PARTITIONED = {"ACCELERATE_USE_DEEPSPEED": "true", "ACCELERATE_DEEPSPEED_ZERO_STAGE": "2"}
+"""The same of a config that asks for DeepSpeed."""
 MUON = " --optimizer.algorithm muon"
 
 

@@ -1,18 +1,32 @@
-"""Two processes that share the weights among them learn what one learns, and leave its files."""
+"""Two processes that share the weights, or their moments, among them learn what one learns, and
+leave its files."""
 
+import importlib.util
+import os
+import re
 import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from forethought.generation.published import read_current
 from forethought.runs.checkpoints import model_source
+from forethought.training.zero import INSTALL
 from tests.durability.commands import TIMEOUT_S, run
-from tests.durability.comparison import largest, largest_difference, weights
-from tests.durability.conftest import SFT, trained
+from tests.durability.comparison import (
+    iterations_with_pairs,
+    largest,
+    largest_difference,
+    weights,
+)
+from tests.durability.conftest import CHOOSING, SFT, trained
 from tests.durability.test_processes import (
     LORA,
     MUON,
+    PARTITIONED,
     SHARDED,
     SHORT_PPO,
     TOLERANCE,
@@ -20,6 +34,8 @@ from tests.durability.test_processes import (
     launched,
 )
 from tests.engines import engine_of
+from tests.skips import needs
+from tests.typed import words_of
 
 pytestmark = pytest.mark.slow
 
@@ -33,14 +49,19 @@ forethought.models.actor_critic.LARGEST = 2**14
 sys.exit(main())
 """
 """The command with logits of a few tokens at a time, as vocabularies of 50,000 words need it."""
-BANDIT = (
-    "train sft --environment.id Bandit --model tiny-small --expert-steps 320 --batch-size 16 "
-    "--optimizer.learning-rate 2e-3 --compute.threads 1"
-)
+ZERO = """
+distributed_type: DEEPSPEED
+num_processes: 2
+deepspeed_config:
+  zero_stage: 2
+"""
 ROUNDING = 1e-4
 """Largest difference of a weight after four iterations of PPO, whose sums are of another order."""
 SMOOTH = " --optimizer.epsilon 1e-4"
 """Adam then takes no step where a gradient is only the rounding of a sum."""
+SLOW = " --optimizer.learning-rate 3e-5"
+"""At ten times the rate the model is 200,000 nats from its reference after six updates, and what a
+rounding does to it is seen in every weight four iterations later."""
 DPO = (
     "train dpo --environment.id Bandit --loss-type sigmoid --pair-reward reward "
     "--total-steps 48 --rollout.num-envs 12 --rollout.steps-per-iteration 24 "
@@ -48,42 +69,81 @@ DPO = (
     "--group-size 4 --optimizer.learning-rate 1e-4 --compute.threads 1"
 )
 
+with_deepspeed = pytest.mark.skipif(
+    importlib.util.find_spec("deepspeed") is None, reason=needs("DeepSpeed", INSTALL)
+)
+both = pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param(SHARDED, id="fsdp"),
+        pytest.param(PARTITIONED, id="deepspeed", marks=with_deepspeed),
+    ],
+)
+"""The ways to divide."""
+
 
 def test_sft_of_all_weights(whole_sft: Path, tmp_path: Path) -> None:
     two = launched(SFT, tmp_path / "two", SHARDED)
     assert largest_difference(whole_sft, two) <= TOLERANCE
 
 
-def test_sft_of_adapters_in_chunks_of_logits(whole_sft: Path, tmp_path: Path) -> None:
+@with_deepspeed
+def test_sft_of_all_weights_by_accelerates_own_launch(whole_sft: Path, tmp_path: Path) -> None:
+    config = tmp_path / "zero.yaml"
+    config.write_text(ZERO, encoding="utf-8")
+    launcher = f"-m accelerate.commands.launch --config_file {config} -m forethought"
+    done = subprocess.run(
+        [sys.executable, *launcher.split(), *words_of(f"{SFT} --output {tmp_path}/two")],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+    )
+    assert done.returncode == 0, done.stderr
+    assert largest_difference(whole_sft, tmp_path / "two") <= TOLERANCE
+
+
+@both
+def test_sft_of_adapters_in_chunks_of_logits(
+    settings: Mapping[str, str], whole_sft: Path, tmp_path: Path
+) -> None:
     """Recomputed in the backward pass, as the layers are, with what the shards are gathered to."""
     script = tmp_path / "in_chunks.py"
     script.write_text(IN_CHUNKS, encoding="utf-8")
     words = f"{SFT} --model {whole_sft}{LORA.replace('0.3', '0')} --compute.gradient-checkpointing"
     one = trained(words, tmp_path / "one")
-    two = launched(words, tmp_path / "two", SHARDED, (str(script),))
+    two = launched(words, tmp_path / "two", settings, (str(script),))
     assert largest_difference(one, two) <= TOLERANCE
 
 
-def test_ppo_goes_on_with_another_number_of_processes(ppo: str, tmp_path: Path) -> None:
-    """Of three steps in a batch, a process often has none: it runs what it saw last for nothing."""
-    words = f"{ppo}{SHORT_PPO} --kl-coefficient 0.2 --compute.gradient-checkpointing{SMOOTH}"
-    one, two = trained(words, tmp_path / "one"), launched(words, tmp_path / "two", SHARDED)
+@both
+def test_ppo_goes_on_with_another_number_of_processes(
+    settings: Mapping[str, str], ppo: str, tmp_path: Path
+) -> None:
+    """Of three steps in a batch, a process often has none: with FSDP it runs what it saw last for
+    nothing."""
+    words = f"{ppo}{SHORT_PPO} --kl-coefficient 0.2 --compute.gradient-checkpointing{SMOOTH}{SLOW}"
+    one, two = trained(words, tmp_path / "one"), launched(words, tmp_path / "two", settings)
     assert largest_difference(one, two) <= ROUNDING
     shutil.rmtree(two / "checkpoints" / "step_4")
     assert run(f"train ppo --resume {two}").code == 0
     assert largest_difference(one, two) <= ROUNDING
 
     shutil.rmtree(one / "checkpoints" / "step_4")
-    with launch(f"train ppo --resume {one}", SHARDED) as process:
+    with launch(f"train ppo --resume {one}", settings) as process:
         _, said = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, said
     assert largest_difference(one, two) <= ROUNDING
 
 
-def test_dpo(tmp_path: Path) -> None:
-    words = f"{DPO} --model {trained(BANDIT, tmp_path / 'sft')}"
-    one, two = trained(words, tmp_path / "one"), launched(words, tmp_path / "two", SHARDED)
-    assert largest_difference(one, two) <= TOLERANCE
+@both
+def test_dpo(settings: Mapping[str, str], tmp_path: Path) -> None:
+    """As two processes that divide nothing: each makes pairs of what it has played itself, so that
+    one process learns others."""
+    words = f"{DPO} --model {trained(CHOOSING, tmp_path / 'sft')}"
+    whole, two = launched(words, tmp_path / "whole"), launched(words, tmp_path / "two", settings)
+    assert iterations_with_pairs(whole) == 2
+    assert largest_difference(whole, two) <= TOLERANCE
 
 
 def test_an_engine_writes_for_both(ppo: str, whole_sft: Path, tmp_path: Path) -> None:
@@ -97,7 +157,10 @@ def test_an_engine_writes_for_both(ppo: str, whole_sft: Path, tmp_path: Path) ->
     assert published.version == 3  # Nobody writes after the fourth iteration's updates.
 
 
-def test_q_sft_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
+@both
+def test_q_sft_goes_on_with_another_number_of_processes(
+    settings: Mapping[str, str], tmp_path: Path
+) -> None:
     """Three phases of three updates, the last two of the same model; it is copied between phases
     and stopped in the middle of one."""
     words = "--environment.id Wordle --prompt.format action_only"
@@ -106,7 +169,7 @@ def test_q_sft_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
         f"train q-sft --data {tmp_path}/data {words} --batch-size 3 --compute.threads 1 "
         f"--mc-epochs 1 --checkpoint-every 4 --optimizer.warmup-steps 0{SMOOTH}"
     )
-    one, two = trained(words, tmp_path / "one"), launched(words, tmp_path / "two", SHARDED)
+    one, two = trained(words, tmp_path / "one"), launched(words, tmp_path / "two", settings)
     assert largest_difference(one, two) <= TOLERANCE
     before = weights(trained(f"{words} --epochs 0.1", tmp_path / "before"))
     after = weights(one)
@@ -115,17 +178,17 @@ def test_q_sft_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
     for folder in (one, two):
         shutil.rmtree(folder / "checkpoints" / "step_9")
     assert run(f"train q-sft --resume {two}").code == 0
-    with launch(f"train q-sft --resume {one}", SHARDED) as process:
+    with launch(f"train q-sft --resume {one}", settings) as process:
         _, said = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, said
     whole = weights(two)
     assert all(largest(whole[name] - after[name]) <= TOLERANCE for name in after)
     assert largest_difference(one, two) <= TOLERANCE
 
-    with launch(f"{words} --phases joint --output {tmp_path}/joint", SHARDED) as process:
+    with launch(f"{words} --phases joint --output {tmp_path}/joint", settings) as process:
         _, said = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode != 0
-    assert "error: accelerate launched FSDP, but what this run trains is not one model" in said
+    assert re.search("error: accelerate launched (FSDP|DEEPSPEED), but what this run trains", said)
     assert not (tmp_path / "joint").exists()
 
 

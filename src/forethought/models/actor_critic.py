@@ -56,7 +56,7 @@ class ValueHead(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """[..., hidden size] to [...], in units of return, fp32."""
-        return self.mean + self.deviation * self.layers(hidden.float()).squeeze(-1)
+        return self.mean + self.deviation * self.layers(hidden.float()).squeeze(-1).float()
 
     @torch.no_grad()
     def rescale(self, mean: float, deviation: float) -> None:

@@ -15,6 +15,7 @@ from forethought.configs.parts import OptimizerConfig
 from forethought.errors import ConfigError, DivergenceError
 from forethought.models.actor_critic import ActorCritic
 from forethought.training.sharding import Shards, is_sharded
+from forethought.training.zero import Partitions, is_partitioned
 
 
 def learning_rate_factor(step: float, *, total_steps: int, config: OptimizerConfig) -> float:
@@ -137,9 +138,15 @@ class Updater:
             broadcast([parameter.data for parameter in module.parameters()])
         self.module: nn.Module = module
         self._shards: Shards | None = None
+        self.partitions: Partitions | None = None
+        """What DeepSpeed has divided, where it was launched."""
         if is_sharded(accelerator):
             self._shards = _sharded(module, accelerator, optimizers)
             self.trained, self.optimizers = self._shards.trained, self._shards.optimizers
+        elif is_partitioned(accelerator):
+            optimizer = _one_adam(optimizers, "their moments are divided")
+            self.partitions = Partitions(module, accelerator, optimizer, config.max_gradient_norm)
+            self.optimizers = [self.partitions.optimizer]
         else:
             # Not as for training, which would wrap it: gradients are added up below, per step.
             self.module = accelerator.prepare_model(module, evaluation_mode=True)
@@ -156,6 +163,8 @@ class Updater:
         memory. For all processes at once."""
         if self._shards is not None:
             self._shards.release()
+        if self.partitions is not None:
+            self.partitions.release()
         self._accelerator.free_memory()
 
     def step(
@@ -184,13 +193,10 @@ class Updater:
         )
         for group in (group for one in self.optimizers for group in one.param_groups):
             group["lr"] = group["highest"] * factor
-        missing = 0 if self._shards is None else self._shards.begin_step(len(losses))
-        for loss in losses:
-            self._accelerator.backward(loss())
-        if self._shards is not None:
-            for zero in self._shards.zero_losses(missing):
-                self._accelerator.backward(zero)
-        self._share_gradients()
+        if self.partitions is not None:
+            self.partitions.step(losses)
+        else:
+            self._add_up_gradients(losses)
         norm = self._accelerator.clip_grad_norm_(
             list(self.trained.values()), self._config.max_gradient_norm
         )
@@ -202,13 +208,22 @@ class Updater:
                 f"{norm}, expected a number — start another run with a lower "
                 f"optimizer.learning_rate than {self._config.learning_rate:g}"
             )
-        for optimizer in self.optimizers:
+        for optimizer in self.optimizers:  # DeepSpeed's has stepped, and does nothing here.
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
         if self._shards is not None:
             self._shards.gather()
         self.steps += 1
         return norm
+
+    def _add_up_gradients(self, losses: Sequence[Callable[[], Tensor]]) -> None:
+        missing = 0 if self._shards is None else self._shards.begin_step(len(losses))
+        for loss in losses:
+            self._accelerator.backward(loss())
+        if self._shards is not None:
+            for zero in self._shards.zero_losses(missing):
+                self._accelerator.backward(zero)
+        self._share_gradients()
 
     def _share_gradients(self) -> None:
         """Adds up the gradients of all processes; those of shards are sums already.
@@ -240,9 +255,14 @@ def _sharded(
             "accelerate launched FSDP, expected data parallelism (MULTI_GPU, MULTI_CPU) for an "
             "algorithm that trains other modules than a model with its critic"
         )
-    if len(optimizers) > 1:
+    _one_adam(optimizers, "the weights are sharded")
+    return Shards(module, accelerator, optimizers)
+
+
+def _one_adam(optimizers: Sequence[torch.optim.Optimizer], where: str) -> torch.optim.Optimizer:
+    if any(isinstance(one, torch.optim.Muon) for one in optimizers):
         raise ConfigError(
             "optimizer.algorithm is 'muon', which needs whole matrices — expected 'adam' where "
-            "the weights are sharded"
+            f"{where}"
         )
-    return Shards(module, accelerator, optimizers)
+    return optimizers[0]

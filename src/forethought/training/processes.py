@@ -14,14 +14,25 @@ from forethought.configs.parts import ComputeConfig
 from forethought.errors import ConfigError
 from forethought.libraries import choose_threads
 from forethought.training.sharding import is_sharded, settle_plugin, shard_on_cpu
+from forethought.training.zero import (
+    is_partitioned,
+    partition_on_cpu,
+    require_deepspeed,
+    settle_config,
+)
 
 _SUPPORTED = (
     DistributedType.NO,
     DistributedType.MULTI_CPU,
     DistributedType.MULTI_GPU,
     DistributedType.FSDP,
+    DistributedType.DEEPSPEED,
 )
-_UNSUPPORTED = ("DEEPSPEED", "MEGATRON_LM")
+_DIVIDED = {
+    "FSDP": (DistributedType.FSDP, "the weights are"),
+    "DEEPSPEED": (DistributedType.DEEPSPEED, "the optimizer's moments are"),
+}
+"""By what a launch asks for: what it then is, and what is divided among processes."""
 
 
 def start_processes(config: ComputeConfig) -> Accelerator:
@@ -33,27 +44,37 @@ def start_processes(config: ComputeConfig) -> Accelerator:
     """
     local = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     torch.set_num_threads(choose_threads(config.threads, processes=local).threads)
+    if not torch.cuda.is_available():
+        # Where DeepSpeed is installed, Accelerate loads it; it would say on stdout what it found.
+        os.environ.setdefault("DS_ACCELERATOR", "cpu")
+    if _asks_for("DEEPSPEED", os.environ):
+        require_deepspeed()
     precision = "no" if config.precision == "fp32" else config.precision
     accelerator = Accelerator(mixed_precision=precision)
-    if _asks_for("FSDP", os.environ) and accelerator.distributed_type == DistributedType.MULTI_CPU:
-        shard_on_cpu(accelerator)
+    if accelerator.distributed_type == DistributedType.MULTI_CPU:
+        if _asks_for("FSDP", os.environ):
+            shard_on_cpu(accelerator)
+        elif _asks_for("DEEPSPEED", os.environ):
+            partition_on_cpu(accelerator)
     if is_sharded(accelerator):
         settle_plugin(accelerator)
+    elif is_partitioned(accelerator):
+        settle_config(accelerator)
     refuse_launch(accelerator.distributed_type, accelerator.num_processes, os.environ)
     return accelerator
 
 
 def refuse_launch(strategy: DistributedType, processes: int, environ: Mapping[str, str]) -> None:
-    """Accepts one process, data parallelism, or FSDP.
+    """Accepts one process, data parallelism, FSDP, or DeepSpeed.
 
-    Accelerate itself ignores, on CPUs, that DeepSpeed was asked for, and that PyTorch's launcher
-    started several processes: each would train, alone, the same run.
+    Accelerate itself ignores, on CPUs, that PyTorch's launcher started several processes: each
+    would train, alone, the same run.
     """
-    asked = [name for name in _UNSUPPORTED if _asks_for(name, environ)]
-    if asked or strategy not in _SUPPORTED:
+    name = "MEGATRON_LM" if _asks_for("MEGATRON_LM", environ) else strategy.value
+    if name not in _SUPPORTED:
         raise ConfigError(
-            f"accelerate launched {asked[0] if asked else strategy.value} — this version supports "
-            "one process, data parallelism (MULTI_GPU, MULTI_CPU), and FSDP with fsdp_version 2"
+            f"accelerate launched {name} — this version supports one process, data parallelism "
+            "(MULTI_GPU, MULTI_CPU), FSDP with fsdp_version 2, and DeepSpeed with zero_stage 2"
         )
     launched = int(environ.get("WORLD_SIZE", "1"))
     if launched != processes:
@@ -61,11 +82,12 @@ def refuse_launch(strategy: DistributedType, processes: int, environ: Mapping[st
             f"{launched} processes were launched, but this one is among {processes} — on CPUs, "
             "set ACCELERATE_USE_CPU=true before torchrun"
         )
-    if _asks_for("FSDP", environ) and strategy != DistributedType.FSDP:
-        raise ConfigError(
-            f"accelerate launched FSDP with {processes} process — expected two or more, among "
-            "which the weights are divided"
-        )
+    for asked, (expected, divided) in _DIVIDED.items():
+        if _asks_for(asked, environ) and (strategy != expected or processes == 1):
+            raise ConfigError(
+                f"accelerate launched {asked} with {processes} process — expected two or more, "
+                f"among which {divided} divided"
+            )
 
 
 def _asks_for(strategy: str, environ: Mapping[str, str]) -> bool:
@@ -74,14 +96,16 @@ def _asks_for(strategy: str, environ: Mapping[str, str]) -> bool:
 
 
 @contextmanager
-def autocast(accelerator: Accelerator, *, recomputes: bool) -> Generator[None]:
+def autocast(precision: str, device: str, *, recomputes: bool) -> Generator[None]:
     """What `compute.precision` asks for.
 
+    Accelerate's own does nothing where it was launched with DeepSpeed.
+
     Args:
-        recomputes: as `attention_for`.
+        device, recomputes: as `attention_for`.
     """
-    precision, device = accelerator.mixed_precision, accelerator.device.type
-    with accelerator.autocast(), attention_for(precision, device, recomputes=recomputes):
+    cast = torch.autocast(device, torch.bfloat16, enabled=precision == "bf16")
+    with cast, attention_for(precision, device, recomputes=recomputes):
         yield
 
 

@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from forethought.configs.contract import AnyConfig
 from forethought.configs.file import dump_config
-from forethought.configs.parts import OptimizerConfig
+from forethought.configs.parts import ComputeConfig, OptimizerConfig
 from forethought.durable import write_text
 from forethought.errors import ConfigError
 from forethought.rollouts.slot import Cursor
@@ -45,6 +45,7 @@ from forethought.training.state import (
     random_states,
     save_state,
 )
+from forethought.training.zero import is_partitioned
 from forethought.types import Metric, Trajectory
 
 T = TypeVar("T")
@@ -67,8 +68,7 @@ class Run:
     """Where to go on from, or None for a run that starts."""
     log: MetricsLog | None
     """Log of the first process."""
-    recomputes: bool = False
-    """Whether the backward pass does parts of the forward pass again."""
+    compute: ComputeConfig
     on_iteration: OnIteration | None = None
     is_stopped: bool = False
     """Whether the callback has asked to stop: the loop writes a checkpoint and ends."""
@@ -97,7 +97,8 @@ class Run:
 
     def autocast(self) -> AbstractContextManager[None]:
         """The precision of forward passes."""
-        return autocast(self.accelerator, recomputes=self.recomputes)
+        device, recomputes = self.accelerator.device.type, self.compute.gradient_checkpointing
+        return autocast(self.compute.precision, device, recomputes=recomputes)
 
     def record(self, step: int, metrics: Sequence[Metric], timings: Sequence[Metric] = ()) -> None:
         """Appends to the log: what was computed, and, apart, what a clock measured. Then asks the
@@ -239,11 +240,11 @@ def open_run(config: AnyConfig, existing: Existing, *, can_shard: bool = True) -
     A run that was stopped before its first checkpoint is resumed at its beginning.
 
     Args:
-        can_shard: whether the algorithm can divide its weights among processes.
+        can_shard: whether the algorithm can divide its weights, or their moments, among processes.
 
     Raises:
         ConfigError: to be replaced, and the folder holds what the run is to learn from; or
-            launched with FSDP, and the weights cannot be divided.
+            launched with FSDP or DeepSpeed, and the weights cannot be divided.
         RunFolderError: a run is there already, or is being written; or none is there
             to be resumed.
         CheckpointError: to be resumed, but its newest checkpoint is damaged.
@@ -251,10 +252,13 @@ def open_run(config: AnyConfig, existing: Existing, *, can_shard: bool = True) -
     if existing == "overwrite":
         _refuse_to_delete_inputs(config)
     accelerator = start_processes(config.compute)
-    if is_sharded(accelerator) and not can_shard:
+    launched = (
+        "FSDP" if is_sharded(accelerator) else "DEEPSPEED" if is_partitioned(accelerator) else ""
+    )
+    if launched and not can_shard:
         raise ConfigError(
-            "accelerate launched FSDP, but what this run trains is not one model with its critic "
-            "— expected one process, or data parallelism (MULTI_GPU, MULTI_CPU)"
+            f"accelerate launched {launched}, but what this run trains is not one model with its "
+            "critic — expected one process, or data parallelism (MULTI_GPU, MULTI_CPU)"
         )
     with ExitStack() as stack:
         path = Path(config.output)
@@ -281,8 +285,7 @@ def open_run(config: AnyConfig, existing: Existing, *, can_shard: bool = True) -
                 if existing == "resume"
                 else MetricsLog.create(folder)
             )
-        recomputes = config.compute.gradient_checkpointing
-        yield Run(folder, accelerator, checkpoint, log, recomputes, _on_iteration.get())
+        yield Run(folder, accelerator, checkpoint, log, config.compute, _on_iteration.get())
 
 
 @contextmanager

@@ -141,14 +141,19 @@ def load_optimizer(checkpoint: Path, updater: Updater, progress: Progress) -> No
         CheckpointError: the checkpoint trained other parameters than this run does.
     """
     saved = load_file(checkpoint / _OPTIMIZER)
-    fresh = _remembered(updater)
-    expected = set(fresh)
+    partitions = updater.partitions
+    fresh = _remembered(updater) if partitions is None else {}
+    expected = set(fresh) if partitions is None else partitions.names
     if expected != set(saved):
         example = sorted(expected ^ set(saved))[0].rsplit("/", 1)[0]
         raise CheckpointError(
             f"{checkpoint}: trained other parameters than this run, {example} for one — "
             "resume with the settings that the run was started with"
         )
+    if partitions is not None:
+        partitions.recall(saved)
+        updater.steps = progress.updates
+        return
     for optimizer in updater.optimizers:
         for name, parameter in _named(updater, optimizer):
             optimizer.state[parameter] = {
@@ -164,6 +169,8 @@ def optimizer_tensors(updater: Updater, *, keep: bool = True) -> dict[str, Tenso
     Args:
         keep: False: of what is sharded this process only gives its part.
     """
+    if updater.partitions is not None:
+        return {name: tensor.cpu() for name, tensor in updater.partitions.remembered() if keep}
     return {name: gathered(tensor, keep=keep) for name, tensor in _remembered(updater).items()}
 
 

@@ -14,9 +14,10 @@ from forethought.training.processes import refuse_launch
         (DistributedType.MULTI_CPU, 2),
         (DistributedType.MULTI_GPU, 4),
         (DistributedType.FSDP, 2),
+        (DistributedType.DEEPSPEED, 2),
     ],
 )
-def test_one_process_data_parallelism_and_shards_are_accepted(
+def test_one_process_data_parallelism_shards_and_partitions_are_accepted(
     strategy: DistributedType, processes: int
 ) -> None:
     refuse_launch(strategy, processes, {"WORLD_SIZE": str(processes)})
@@ -27,7 +28,8 @@ def test_one_process_data_parallelism_and_shards_are_accepted(
     [
         (DistributedType.MEGATRON_LM, {}, "accelerate launched MEGATRON_LM"),
         (DistributedType.NO, {"ACCELERATE_USE_FSDP": "true"}, "FSDP with 1 process — expected two"),
-        (DistributedType.NO, {"ACCELERATE_USE_DEEPSPEED": "True"}, "accelerate launched DEEPSPEED"),
+        (DistributedType.NO, {"ACCELERATE_USE_DEEPSPEED": "True"}, "DEEPSPEED with 1 process"),
+        (DistributedType.DEEPSPEED, {"ACCELERATE_USE_DEEPSPEED": "true"}, "expected two or more"),
     ],
 )
 def test_others_are_refused_also_where_accelerate_ignores_them(

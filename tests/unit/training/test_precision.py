@@ -1,13 +1,10 @@
 """bf16 on the CPU: the same gradients, and PyTorch's settings as they were."""
 
-from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import torch
-from accelerate import Accelerator
-from accelerate.state import AcceleratorState
 from torch import Tensor
 from torch.backends import cuda
 
@@ -18,25 +15,9 @@ from forethought.training.processes import autocast
 from forethought.types import Message
 
 
-@pytest.fixture(autouse=True)
-def precision_is_forgotten() -> Generator[None]:
-    """Accelerate keeps it for the process: the next test would have to ask for the same."""
-    yield
-    forget_precision()
-
-
 @pytest.fixture(scope="module")
 def policy(small_model: Path) -> HuggingFacePolicy:
     return load_policy(str(small_model), slots=2)
-
-
-def forget_precision() -> None:
-    AcceleratorState._reset_state(reset_partial_state=True)  # pyright: ignore[reportPrivateUsage]
-
-
-def accelerator(precision: str) -> Accelerator:
-    forget_precision()
-    return Accelerator(mixed_precision=precision, cpu=True)
 
 
 def settings() -> tuple[bool, ...]:
@@ -54,7 +35,7 @@ def gradient(policy: HuggingFacePolicy, precision: str, *, recomputes: bool = Fa
     rows = [[Example(asked[0], answer) for answer in answers], [Example(asked[1], answers[0])]]
     batch = build_batch(rows, policy.encoder)
     policy.module.zero_grad()
-    with autocast(accelerator(precision), recomputes=recomputes):
+    with autocast(precision, "cpu", recomputes=recomputes):
         scores = policy.module.train()(batch)
     token_mean_cross_entropy(logprobs_BT=scores.logprobs_BT, mask_BT=batch.mask_BT).loss.backward()
     grads = [p.grad.flatten() for p in policy.module.parameters() if p.grad is not None]
@@ -62,7 +43,7 @@ def gradient(policy: HuggingFacePolicy, precision: str, *, recomputes: bool = Fa
 
 
 def test_the_gradient_of_full_precision(policy: HuggingFacePolicy) -> None:
-    exact, half = gradient(policy, "no"), gradient(policy, "bf16")
+    exact, half = gradient(policy, "fp32"), gradient(policy, "bf16")
     assert torch.cosine_similarity(exact, half, dim=0) > 0.999
     assert half.norm() == pytest.approx(exact.norm().item(), rel=0.02)
     assert not torch.equal(exact, half)
@@ -70,7 +51,7 @@ def test_the_gradient_of_full_precision(policy: HuggingFacePolicy) -> None:
 
 def test_what_is_recomputed_is_computed_alike(small_model: Path) -> None:
     policy = load_policy(str(small_model), slots=2)
-    exact = gradient(policy, "no")
+    exact = gradient(policy, "fp32")
     policy.module.model.activation_checkpointing_enable({"use_reentrant": False})
     half = gradient(policy, "bf16", recomputes=True)
     assert torch.cosine_similarity(exact, half, dim=0) > 0.999
@@ -78,14 +59,14 @@ def test_what_is_recomputed_is_computed_alike(small_model: Path) -> None:
 
 @pytest.mark.parametrize(
     ("precision", "recomputes", "within"),
-    [("bf16", False, (False, True, True)), ("bf16", True, None), ("no", False, None)],
+    [("bf16", False, (False, True, True)), ("bf16", True, None), ("fp32", False, None)],
 )
 def test_settings_are_put_back(
     precision: str, recomputes: bool, within: tuple[bool, ...] | None
 ) -> None:
     before = settings()
     found: list[tuple[bool, ...]] = []
-    with suppress(KeyError), autocast(accelerator(precision), recomputes=recomputes):
+    with suppress(KeyError), autocast(precision, "cpu", recomputes=recomputes):
         found.append(settings())
         raise KeyError
     assert found == [within or before]
