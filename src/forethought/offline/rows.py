@@ -143,6 +143,17 @@ def to_rows(responses: Iterable[tuple[Example, bool]], limit: int | None) -> lis
     return [row for row in rows if row.actions]
 
 
+def written_rows(steps: Iterable[Step], encoder: Encoder) -> list[Row]:
+    """Rows of stored steps, every text tokenized; for the plan of a run, which has no policy."""
+    examples = (
+        Example(
+            encoder.encode(step.prompt.messages), encoder.tokenize_response(step.completion.text)
+        )
+        for step in steps
+    )
+    return to_rows(((example, True) for example in examples), None)
+
+
 def pack(example: Example, png_of: ImageEncoder, *, is_learned: bool = True) -> Row:
     """One completion as a row of its own."""
     prompt, ids = example.prompt, example.completion_ids

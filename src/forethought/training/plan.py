@@ -1,7 +1,4 @@
-"""What a run will do and need, before it does it (`--dry-run`): what the algorithms' plans share.
-
-Each algorithm says what it does, and which memory it needs beside that of the model that it trains.
-"""
+"""What a run will do and need, before it does it (`--dry-run`): what all plans share."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +17,7 @@ from forethought.models.encoding import Encoder
 from forethought.models.loading import LoadedModel, load_outline
 from forethought.models.tiny import IMAGE_SIZE, SIZES, make_tiny
 from forethought.offline.dataset import require_learnable, stored, stored_earned, unlike
+from forethought.offline.rows import written_rows
 from forethought.rollouts.scripted import play, random_response
 from forethought.rollouts.shard_files import ImageEncoder
 from forethought.rollouts.task import Task, open_task
@@ -39,6 +37,9 @@ from forethought.types import Prompt, Step, Trajectory
 
 SAMPLE_STEPS = 64
 """Steps from which the length of prompts and responses is estimated."""
+
+SAMPLE_EPISODES = 16
+"""Stored episodes from which the number and the length of their rows are estimated."""
 
 _GIB = 2**30
 
@@ -127,18 +128,22 @@ def plan_lines(
     work: Sequence[str],
     more_memory: Mapping[str, float],
     more_time: Callable[[Speed], str] | None = None,
+    *,
+    rows: int | None = None,
 ) -> list[str]:
     """The whole plan; how long things take, which depends on the machine, goes to stderr.
 
     Args:
-        lengths: of the steps that are learned from.
+        lengths: of the rows that are learned from, of a step each as a rule.
         work: what the algorithm will do, one line each.
         more_memory: bytes of what it keeps beside the model that is trained, by name.
         more_time: what to say of time beside that of an optimizer step.
+        rows: of an optimizer step; by default as many as the size of a batch.
     """
+    rows = config.batch_size if rows is None else rows
     count = config.compute.micro_batch_tokens // max(1, round(lengths.tokens))
-    count = max(1, min(count, config.batch_size))
-    micro_batches = -(-config.batch_size // count)
+    count = max(1, min(count, rows))
+    micro_batches = -(-rows // count)
     cost = _cost(config, model, lengths, count, micro_batches)
     speed = speed_of(cost, micro_batches=micro_batches)
     parts = {
@@ -170,6 +175,8 @@ def plan_offline(
     stages: Callable[[int], Sequence[Stage[Any]]],
     more_memory: Callable[[ModelSize], Mapping[str, float]],
     more_work: Sequence[str] = (),
+    *,
+    passes: int,
 ) -> list[str]:
     """The whole plan of an algorithm that learns in phases from stored episodes.
 
@@ -178,6 +185,7 @@ def plan_offline(
         more_memory: bytes of what it keeps beside the model that is trained, by name; images
             apart.
         more_work: what it will do beside its updates, one line each.
+        passes: how often its targets take a row through a model, forwards alone.
 
     Raises:
         ForethoughtError: as training would.
@@ -193,9 +201,19 @@ def plan_offline(
         f"updates     {phases}; of {config.batch_size} episodes each",
         *more_work,
     ]
-    lengths = lengths_of(first_steps(stored(path)), encoder)
+    sample = list(islice(stored(path), SAMPLE_EPISODES))
+    lengths = lengths_of(first_steps(sample), encoder)
     memory = {**more_memory(model), **image_memory(lengths.packed, sum(steps))}
-    return plan_lines(config, model, lengths, work, memory)
+    sampled = written_rows([step for episode in sample for step in episode.steps], encoder)
+    tokens = sum(row.length for row in sampled) / len(sampled)
+    rows = max(1, round(config.batch_size * len(sampled) / len(sample)))
+
+    def time(speed: Speed) -> str:
+        seconds = speed.update + passes * rows * speed.forward
+        return f"one that learns values {seconds:.2g} s and what its heads take"
+
+    row = lengths._replace(completion=max(1.0, tokens - lengths.prompt))
+    return plan_lines(config, model, row, work, memory, time, rows=rows)
 
 
 def head_memory(model: ModelSize) -> float:

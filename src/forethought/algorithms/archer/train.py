@@ -198,4 +198,5 @@ def plan_archer(config: ArcherConfig) -> list[str]:
         config,
         partial(plan_stages, config),
         lambda model: {"critic": 4 * model.trained, "heads": head_memory(model)},
+        passes=1,
     )

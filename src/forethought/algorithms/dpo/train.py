@@ -30,6 +30,7 @@ from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.rollouts.collector import Collected
 from forethought.rollouts.store import read_shards
 from forethought.targets.pairs import Pair
+from forethought.training.cost import Speed
 from forethought.training.engines import acting
 from forethought.training.optim import ScheduleSpan
 from forethought.training.plan import (
@@ -40,6 +41,7 @@ from forethought.training.plan import (
     plan_lines,
     random_steps,
     rollout_memory,
+    rollout_seconds,
 )
 from forethought.training.reference import (
     ANCHOR_FILE,
@@ -233,7 +235,32 @@ def plan_dpo(config: DPOConfig) -> list[str]:
         memory["reference"] = 4 * model.trained
     memory |= image_memory(lengths.images, rollout.steps_per_iteration)
     work = _played_work(config) if data is None else _stored_work(config)
-    return plan_lines(config, model, lengths, [_loss_line(config), *work], memory)
+    # Each response counts once, however many pairs it is in.
+    steps_played = rollout.steps_per_iteration
+    rows, scored = (
+        2 * pairs if data is not None else min(2 * pairs, steps_played)
+        for pairs in (config.batch_size, config.pairs_per_iteration)
+    )
+
+    def time(speed: Speed) -> str:
+        writing = rollout_seconds(config, model, lengths, speed)
+        models = 3 if config.has_apc_reference else 2
+        learning = models * scored * speed.forward + config.updates_per_iteration * speed.update
+        return (
+            f"an iteration about {writing + learning:.2g} s and the environment's steps: "
+            f"{writing:.2g} s to write {steps_played} responses of full length, "
+            f"{learning:.2g} s to score those in pairs and learn from them"
+        )
+
+    return plan_lines(
+        config,
+        model,
+        lengths,
+        [_loss_line(config), *work],
+        memory,
+        time if data is None else None,
+        rows=rows,
+    )
 
 
 def _loss_line(config: DPOConfig) -> str:

@@ -278,4 +278,5 @@ def plan_ilql(config: ILQLConfig) -> list[str]:
         config,
         partial(plan_stages, config),
         lambda model: {"behavior": 4 * model.trained, "heads": head_memory(model)},
+        passes=1,
     )

@@ -137,4 +137,5 @@ def plan_q_sft(config: QSFTConfig) -> list[str]:
         partial(plan_stages, config),
         lambda model: {"behavior and target": 2 * 4 * model.trained},
         [f"reward map  returns {ends} become 0 to 1{more if len(maps) > 1 else ''}"],
+        passes=2,
     )

@@ -134,6 +134,7 @@ def plan_q_transformer(config: QTransformerConfig) -> list[str]:
         partial(plan_stages, config),
         lambda model: {"target": 4 * model.trained},
         [f"reward map  returns from {one.lowest:g} to {one.highest:g} become 0 to 1"],
+        passes=1,
     )
 
 
