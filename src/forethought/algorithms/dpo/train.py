@@ -247,7 +247,7 @@ def plan_dpo(config: DPOConfig) -> list[str]:
         models = 3 if config.has_apc_reference else 2
         learning = models * scored * speed.forward + config.updates_per_iteration * speed.update
         return (
-            f"an iteration about {writing + learning:.2g} s and the environment's steps: "
+            f"an iteration at most about {writing + learning:.2g} s and the environment's steps: "
             f"{writing:.2g} s to write {steps_played} responses of full length, "
             f"{learning:.2g} s to score those in pairs and learn from them"
         )

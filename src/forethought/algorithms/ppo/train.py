@@ -260,7 +260,7 @@ def plan_ppo(config: PPOConfig) -> list[str]:
         scoring = rollout.steps_per_iteration * speed.forward
         learning = scoring + config.updates_per_iteration * speed.update
         return (
-            f"an iteration about {writing + learning:.2g} s and the environment's steps: "
+            f"an iteration at most about {writing + learning:.2g} s and the environment's steps: "
             f"{writing:.2g} s to write {rollout.steps_per_iteration} responses of full length, "
             f"{learning:.2g} s to score them and learn from them"
         )
