@@ -168,7 +168,11 @@ class Updater:
         self._accelerator.free_memory()
 
     def step(
-        self, losses: Sequence[Callable[[], Tensor]], *, position: float | None = None
+        self,
+        losses: Sequence[Callable[[], Tensor]],
+        *,
+        position: float | None = None,
+        critic_alone: bool = False,
     ) -> float:
         """One optimizer step.
 
@@ -179,6 +183,7 @@ class Updater:
                 no share in the batch has none.
             position: where on the schedule of learning rates this is, in optimizer steps; None:
                 as many as were done. For algorithms that do not know how many there will be.
+            critic_alone: whether the losses have gradients of the value head and of nothing else.
 
         Returns:
             The gradient's norm before clipping.
@@ -196,7 +201,7 @@ class Updater:
         if self.partitions is not None:
             self.partitions.step(losses)
         else:
-            self._add_up_gradients(losses)
+            self._add_up_gradients(losses, critic_alone)
         norm = self._accelerator.clip_grad_norm_(
             list(self.trained.values()), self._config.max_gradient_norm
         )
@@ -216,12 +221,12 @@ class Updater:
         self.steps += 1
         return norm
 
-    def _add_up_gradients(self, losses: Sequence[Callable[[], Tensor]]) -> None:
+    def _add_up_gradients(self, losses: Sequence[Callable[[], Tensor]], critic_alone: bool) -> None:
         missing = 0 if self._shards is None else self._shards.begin_step(len(losses))
         for loss in losses:
             self._accelerator.backward(loss())
         if self._shards is not None:
-            for zero in self._shards.zero_losses(missing):
+            for zero in self._shards.zero_losses(missing, critic_alone=critic_alone):
                 self._accelerator.backward(zero)
         self._share_gradients()
 

@@ -161,11 +161,23 @@ class Shards:
         self.split()
         return max(count for count, _ in counts) - losses
 
-    def zero_losses(self, count: int) -> Generator[Tensor]:
-        """Losses of zero, each with a pass over what this process has seen last."""
+    def zero_losses(self, count: int, *, critic_alone: bool) -> Generator[Tensor]:
+        """Losses of zero, each with a pass over what this process has seen last.
+
+        Args:
+            critic_alone: as `Updater.step` has it. Processes that pass back through the layers
+                would wait for those that do not.
+        """
         for _ in range(count):
             assert self._last is not None
-            scores = self._module(self._last.batch, **self._last.settings)
+            settings = self._last.settings
+            if critic_alone:
+                values_B = self._module(
+                    self._last.batch, **{**settings, "critic_gradient": False}
+                ).values_B
+                yield 0.0 * values_B.sum()
+                continue
+            scores = self._module(self._last.batch, **settings)
             parts = [scores.logprobs_BT.sum(), scores.entropies_BT.sum()]
             parts += [] if scores.values_B is None else [scores.values_B.sum()]
             yield 0.0 * torch.stack(parts).sum()

@@ -154,8 +154,8 @@ def improve(
             mine = [samples[i - first] for i in batch if first <= i < first + len(samples)]
             whole = BatchSize(steps=len(batch), tokens=sum(sizes[i] for i in batch))
             losses = micro_losses(mine, whole, totals, context, critic_alone=is_warming_up)
-            done = len(norms) / updates
-            norms.append(updater.step(losses, position=span.at(done) * updates))
+            position = span.at(len(norms) / updates) * updates
+            norms.append(updater.step(losses, position=position, critic_alone=is_warming_up))
     policy.weights_changed()
     means = run.sum(totals) / len(norms)
     return Statistics(*means.tolist(), gradient_norm=float(np.mean(norms)))
