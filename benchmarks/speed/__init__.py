@@ -58,6 +58,12 @@ def _store() -> Iterator[BenchmarkResult]:
     return measure_store()
 
 
+def _processes() -> Iterator[BenchmarkResult]:
+    from benchmarks.speed.processes import measure_processes
+
+    return measure_processes()
+
+
 def _threads() -> Iterator[BenchmarkResult]:
     from benchmarks.speed.threads import measure_threads
 
@@ -72,6 +78,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "ppo": _ppo,
     "q_sft": _q_sft,
     "store": _store,
+    "processes": _processes,
     "threads": _threads,
 }
 """By the name under which `forethought bench` knows them; each loads only what it measures."""

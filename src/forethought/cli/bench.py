@@ -52,6 +52,8 @@ def bench(settings: Bench) -> None:
                   forward passes, beside supervised fine-tuning on the same rows.
     store         tokens per second of training data read from Parquet, beside the same data in
                   memory: laid out as batches, and taken through the tiny model.
+    processes     steps per second of SFT and PPO in two processes of one thread each, beside one
+                  process of two threads. Takes two cores.
     threads       seconds per training step alone, beside the same with another process that
                   takes a core: by number of threads and by how they wait.
 

@@ -18,6 +18,7 @@ from benchmarks.speed.ppo import (
     measure_ppo,
     require_equal,
 )
+from benchmarks.speed.processes import measure_processes
 from benchmarks.speed.q_sft import measure_q_sft
 from benchmarks.speed.store import measure_store
 from benchmarks.speed.threads import measure_threads, ways
@@ -158,6 +159,13 @@ def test_each_way_to_wait_is_measured_alone_and_in_company() -> None:
     assert [result.name for result in results] == [
         f"threads/{way.name}" for way in ways(usable_cores())
     ]
+    assert all(result.value > 0 < (result.baseline or 0) for result in results)
+
+
+@pytest.mark.slow
+def test_processes_are_measured_beside_threads() -> None:
+    results = list(measure_processes(pairs=1, updates=2, iterations=2))
+    assert [result.name for result in results] == ["processes/SFT", "processes/PPO"]
     assert all(result.value > 0 < (result.baseline or 0) for result in results)
 
 
