@@ -216,6 +216,7 @@ def _way_on(algorithm: str, config: AnyConfig) -> str | None:
 
 
 def _print_plan(config: AnyConfig) -> None:
+    load_quietly(threads=config.compute.threads)  # What it times, it times as training would do it.
     plan = algorithm_of(config).plan_run(config)
     print(dump_config(config), end="")
     for line in plan:

@@ -210,7 +210,7 @@ def plan_offline(
 
     def time(speed: Speed) -> str:
         seconds = speed.update + passes * rows * speed.forward
-        return f"one that learns values {seconds:.2g} s and what its heads take"
+        return f"one that learns values at least {seconds:.2g} s, heads and targets apart"
 
     row = lengths._replace(completion=max(1.0, tokens - lengths.prompt))
     return plan_lines(config, model, row, work, memory, time, rows=rows)

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import torch
 
 from tests.unit.cli.terminal import Type
 
@@ -43,7 +44,7 @@ def test_rows_of_an_offline_step(type_: Type, environment: str, rows: range) -> 
     assert found is not None
     assert int(found[1]) in rows
     step = re.search(
-        rf"step takes about {SECONDS} here, one that learns values {SECONDS}", outcome.err
+        rf"step takes about {SECONDS} here, one that learns values at least {SECONDS}", outcome.err
     )
     assert step is not None
     assert float(step[2]) > float(step[1])
@@ -55,3 +56,13 @@ def test_an_iteration_of_dpo(type_: Type) -> None:
     parts = re.findall(rf"{SECONDS} (?:and the|to write|to score)", err)
     whole, writing, learning = map(float, parts)
     assert whole == pytest.approx(writing + learning, rel=0.1)  # Two digits are printed.
+
+
+def test_time_is_that_of_training_s_threads(type_: Type) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        type_(f"train sft --model tiny --environment.id Bandit {EACH_ROW_ALONE}")
+        assert torch.get_num_threads() == 1
+    finally:
+        torch.set_num_threads(before)
