@@ -55,6 +55,7 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its commands, in their order, are understood; each engine that is asked is served, and takes
     the weights of the run that asks."""
     monkeypatch.chdir(tmp_path)
+    Path("configs").symlink_to(DEPLOY.parent / "configs")
     begin_run(Path("runs/ppo"))
     blocks = re.findall(r"^```\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
     lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
@@ -65,7 +66,7 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     served: dict[str, Any] = {}
     for name, settings in read:
         if name == "serve":
-            served[f"http://127.0.0.1:{settings.port}"] = settings
+            served[f"http://{settings.host}:{settings.port}"] = settings
         elif name == "evaluate":
             assert [served[url].run for url in settings.engine] == [settings.run]
         elif name == "train" and (urls := getattr(settings.settings, "generation", None)):
@@ -73,7 +74,7 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 assert served[url].run == settings.settings.model
                 published = RunFolder(Path(settings.settings.output)).published_dir
                 assert served[url].weights_from == published
-    assert [name for name, _ in read].count("train") == 3
+    assert [name for name, _ in read].count("train") == 5
     assert len(served) == [name for name, _ in read].count("serve")  # No port is taken twice.
 
 

@@ -138,6 +138,7 @@ def test_all_of_them_are_known_to_the_command() -> None:
         "ppo",
         "q_sft",
         "store",
+        "processes",
         "threads",
     ]
 

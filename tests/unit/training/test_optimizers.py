@@ -117,7 +117,9 @@ def test_what_is_remembered_comes_back_to_where_its_parameter_is(tmp_path: Path)
     there = {name: nn.Parameter(p.to("meta")) for name, p in updater.trained.items()}
     muon = torch.optim.Muon([there["layer.weight"]])
     adam = torch.optim.Adam([p for name, p in there.items() if name != "layer.weight"])
-    elsewhere: Any = SimpleNamespace(trained=there, optimizers=[muon, adam], steps=0)
+    elsewhere: Any = SimpleNamespace(
+        trained=there, optimizers=[muon, adam], partitions=None, steps=0
+    )
     load_optimizer(tmp_path, elsewhere, progress)
     states = [*muon.state.values(), *adam.state.values()]
     assert len(states) == len(there)
