@@ -108,7 +108,8 @@ def measure(names: Sequence[str], *, as_json: bool) -> None:
 def _results(names: Sequence[str]) -> Iterator[BenchmarkResult]:
     for name in names:
         for result in BENCHMARKS[name]():
-            print(f"measured {result.name}", file=sys.stderr)
+            # At once: what was measured is not lost where a later one fails.
+            print("measured", *_cells(result), sep="  ", file=sys.stderr)
             yield result
 
 

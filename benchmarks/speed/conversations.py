@@ -27,6 +27,8 @@ from forethought.rollouts.seeding import Split
 from forethought.rollouts.task import Task, open_task
 
 ENVIRONMENTS = ("Wordle", "TwentyQuestions", "Chess")
+OPTIONS = {"Chess": ("opponent=builtin",)}
+"""The opponent that every machine has."""
 PAIRS = 3
 EPISODES = 64
 SLOTS = 32
@@ -61,8 +63,9 @@ class _Played(NamedTuple):
 def _measure(
     name: str, folder: Path, pairs: int, episodes: int, updates_before: int
 ) -> Iterator[BenchmarkResult]:
-    model = find_source(str(train_briefly(name, folder / "sft", updates_before))).model
-    task = open_task(EnvironmentConfig(id=name), PromptConfig(), default_image_size=None)
+    environment = EnvironmentConfig(id=name, options=OPTIONS.get(name, ()))
+    model = find_source(str(train_briefly(environment, folder / "sft", updates_before))).model
+    task = open_task(environment, PromptConfig(), default_image_size=None)
     worthwhile = prompt_rows.WORTHWHILE
     played: list[tuple[_Played, _Played]] = []
     for _ in range(pairs):

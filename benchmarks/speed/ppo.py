@@ -92,7 +92,7 @@ def measure_ppo(
 def _measure(
     name: str, folder: Path, pairs: int, size: tuple[int, int], updates_before: int
 ) -> Iterator[BenchmarkResult]:
-    model = train_briefly(name, folder / "sft", updates_before)
+    model = train_briefly(EnvironmentConfig(id=name), folder / "sft", updates_before)
     config = _ppo_config(name, folder / "ppo", model, *size)
     with open_run(config, "refuse") as run:
         task, policy = start(config, run, slots=config.rollout.num_envs, critic=True)

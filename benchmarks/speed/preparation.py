@@ -22,7 +22,7 @@ def one_thread() -> Generator[None]:
         torch.set_num_threads(threads)
 
 
-def train_briefly(environment: str, output: Path, updates: int) -> Path:
+def train_briefly(environment: EnvironmentConfig, output: Path, updates: int) -> Path:
     """The run folder of the tiny model after updates on one batch of expert steps: without them
     every response is as long as it may be."""
     config = SFTConfig(
@@ -30,7 +30,7 @@ def train_briefly(environment: str, output: Path, updates: int) -> Path:
         expert_steps=32,
         epochs=updates,  # of one batch
         batch_size=32,
-        environment=EnvironmentConfig(id=environment),
+        environment=environment,
         optimizer=OptimizerConfig(learning_rate=2e-3, schedule="constant", warmup_steps=20),
         compute=ComputeConfig(threads=1),
     )
