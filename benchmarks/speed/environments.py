@@ -6,6 +6,7 @@ replies with observation, legal actions and success.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from time import perf_counter
@@ -17,7 +18,9 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from benchmarks.speed.contract import BenchmarkResult, Pair, compare, side_by_side
 from forethought.environments import find_environment, make_environment
+from forethought.environments.contract import Environment
 from forethought.environments.vector import Act, Failed, InProcessRunner, Reset
+from forethought.errors import MissingDependencyError
 
 GAMES = ("NumberLine", "EZPoints", "Points24", "Blackjack")
 IMAGE_SIZES = (64, 300)
@@ -29,6 +32,9 @@ SECONDS = 0.3
 _SHOPPERS = 50
 """Episodes of WebShop that are played again and again."""
 
+_PICKS = 8
+"""Of the robot."""
+
 Round = Callable[[], int]
 """Takes some steps and says how many."""
 
@@ -36,7 +42,8 @@ Round = Callable[[], int]
 def measure_environments(
     *, pairs: int = PAIRS, seconds: float = SECONDS
 ) -> Iterator[BenchmarkResult]:
-    """Every card game with small and with large images; WebShop, with its searches cached."""
+    """Every card game with small and with large images; WebShop, with its searches cached; the
+    robot, where it can be drawn."""
     for game in GAMES:
         for size in IMAGE_SIZES:
             with InProcessRunner(partial(make_environment, game, image_size=size), SLOTS) as runner:
@@ -50,16 +57,20 @@ def measure_environments(
                     )
                 finally:
                     vector.close()
-    yield _measure_webshop(seconds)
+    yield _measure_alone("WebShop", make_environment("WebShop"), _SHOPPERS, seconds)
+    with suppress(MissingDependencyError):  # No MuJoCo, or nothing that draws.
+        robot = make_environment("Manipulation", image_size=48)
+        yield _measure_alone("Manipulation/48", robot, _PICKS, seconds)
 
 
-def _measure_webshop(seconds: float) -> BenchmarkResult:
-    """Random shoppers, whose queries were all typed before; there is no other side to it."""
-    environment = make_environment("WebShop")
+def _measure_alone(
+    name: str, environment: Environment, episodes: int, seconds: float
+) -> BenchmarkResult:
+    """Random legal actions; there is no other side to it. What is cached is cached before."""
 
     def play() -> int:
         random, steps = np.random.default_rng(0), 0
-        for seed in range(_SHOPPERS):
+        for seed in range(episodes):
             environment.reset(seed)
             while actions := environment.legal_actions():
                 environment.step(actions[random.integers(len(actions))])
@@ -69,7 +80,7 @@ def _measure_webshop(seconds: float) -> BenchmarkResult:
 
     play()
     return BenchmarkResult(
-        "environments/WebShop", _steps_per_s(play, seconds), "steps/s", baseline=None, ratio=None
+        f"environments/{name}", _steps_per_s(play, seconds), "steps/s", baseline=None, ratio=None
     )
 
 

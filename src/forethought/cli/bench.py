@@ -35,8 +35,9 @@ class Bench:
 def bench(settings: Bench) -> None:
     """Measure speed, beside a baseline: both run in turn, in this process, on one core.
 
-    environments  steps per second with images, beside Gymnasium's own vector loop; where
-                  Stockfish is there, games of chess with two engines beside one (two cores).
+    environments  steps per second with images, beside Gymnasium's own vector loop; of WebShop
+                  and of the robot; where Stockfish is there, games of chess with two engines
+                  beside one (two cores).
     alfworld      milliseconds per start and per step beside the package's own engine, on 200
                   games in which both must say the same; games made per second, and how many
                   of 600 the expert solves. Needs the extra; takes a quarter of an hour.
