@@ -3,8 +3,11 @@
 `make test` ends with the list of them. A skip in another form fails: nobody could act on it.
 """
 
+import importlib.util
 from collections import Counter
 from collections.abc import Iterable
+
+import pytest
 
 _RUN = " — run: "
 _PREFIX = "Skipped: "
@@ -18,6 +21,13 @@ def needs(what: str, command: str) -> str:
         command: what a person types to have it.
     """
     return f"needs {what}{_RUN}{command}"
+
+
+with_minigrid = pytest.mark.skipif(
+    importlib.util.find_spec("minigrid") is None,
+    reason=needs("minigrid", 'pip install "forethought[minigrid]"'),
+)
+"""Marks a test that plays MiniGrid or BabyAI."""
 
 
 def fault_of(reason: str) -> str | None:

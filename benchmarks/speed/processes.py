@@ -27,13 +27,12 @@ def measure_processes(
     with TemporaryDirectory() as folder:
         home = Path(folder)
         rows = ("--expert-steps", str(updates * _SFT_ROWS), "--batch-size", str(_SFT_ROWS))
-        sft = ("sft", *rows)
-        yield _compare("processes/SFT", sft, home, pairs, _SFT_ROWS)
+        yield _compare("processes/SFT", ("sft", *rows), home, pairs, _SFT_ROWS)
         steps = ("--total-steps", str(iterations * _PPO_STEPS), "--batch-size", "64")
         rollout = ("--rollout.steps-per-iteration", str(_PPO_STEPS), "--rollout.num-envs", "32")
-        ppo = ("ppo", "--model", str(home / "ours"), *steps, *rollout, "--epochs", "2")
+        sft = home / "processes/SFT/0/threads"
+        ppo = ("ppo", "--model", str(sft), *steps, *rollout, "--epochs", "2")
         ppo = (*ppo, "--rollout.max-new-tokens", "48")
-        _train(sft, _TWO_THREADS, home / "ours", _SFT_ROWS)
         yield _compare("processes/PPO", ppo, home, pairs, _PPO_STEPS)
 
 

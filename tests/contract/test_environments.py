@@ -1,6 +1,5 @@
 """Every shipped environment keeps Gymnasium's contract and ours, under every option."""
 
-import importlib.util
 from functools import partial
 from typing import Any
 
@@ -12,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 from forethought.environments import find_environment, list_environments, make_environment
 from forethought.environments.check import check_environment
 from forethought.environments.chess.engine import PACKAGE, find_stockfish
-from tests.skips import needs
+from tests.skips import needs, with_minigrid
 from tests.unit.environments.manipulation.renderer import draws
 
 SMALL_CHESS: dict[str, Any] = {"opponent": "builtin", "ply_limit": 6}
@@ -97,10 +96,7 @@ def test_ours_by_gymnasiums_id(name: str, options: dict[str, Any]) -> None:
     check_environment(partial(make_environment, name, **options), episodes=4)
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("minigrid") is None,
-    reason=needs("minigrid", 'pip install "forethought[minigrid]"'),
-)
+@with_minigrid
 @pytest.mark.parametrize(("name", "options"), GRIDS)
 def test_ours_by_minigrids_id(name: str, options: dict[str, Any]) -> None:
     check_environment(partial(make_environment, name, **options), episodes=3)

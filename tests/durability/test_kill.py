@@ -1,6 +1,5 @@
 """`kill -9`, then `--resume`: the run ends as if nobody had stopped it, to the last bit."""
 
-import importlib.util
 import signal
 from pathlib import Path
 
@@ -13,15 +12,10 @@ from tests.durability.commands import TIMEOUT_S, Strike, pause, run, start
 from tests.durability.comparison import assert_same_run
 from tests.durability.conftest import PPO_ITERATIONS, SFT, resumed, trained
 from tests.durability.kills import kill_and_resume, moments
-from tests.skips import needs
+from tests.skips import with_minigrid
 from tests.unit.environments.manipulation.renderer import draws
 
 pytestmark = pytest.mark.slow
-
-grids = pytest.mark.skipif(
-    importlib.util.find_spec("minigrid") is None,
-    reason=needs("minigrid", 'pip install "forethought[minigrid]"'),
-)
 
 
 def test_ppo_killed_at_ten_random_moments(ppo: str, whole_ppo: Path, tmp_path: Path) -> None:
@@ -66,7 +60,7 @@ def test_ppo_held_to_its_start_killed_at_three_random_moments(
         "WebShop --environment.options view=text_rich per_page=2",
         "Sokoban --environment.options view=text",
         "gym:FrozenLake-v1",
-        pytest.param("gym:minigrid:BabyAI-GoToRedBall-v0", marks=grids),
+        pytest.param("gym:minigrid:BabyAI-GoToRedBall-v0", marks=with_minigrid),
         pytest.param("Manipulation --environment.options image_size=48", marks=draws),
     ],
 )

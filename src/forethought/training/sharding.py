@@ -170,15 +170,11 @@ class Shards:
         """
         for _ in range(count):
             assert self._last is not None
-            settings = self._last.settings
+            settings = dict(self._last.settings)
             if critic_alone:
-                values_B = self._module(
-                    self._last.batch, **{**settings, "critic_gradient": False}
-                ).values_B
-                yield 0.0 * values_B.sum()
-                continue
+                settings["critic_gradient"] = False
             scores = self._module(self._last.batch, **settings)
-            parts = [scores.logprobs_BT.sum(), scores.entropies_BT.sum()]
+            parts = [] if critic_alone else [scores.logprobs_BT.sum(), scores.entropies_BT.sum()]
             parts += [] if scores.values_B is None else [scores.values_B.sum()]
             yield 0.0 * torch.stack(parts).sum()
 

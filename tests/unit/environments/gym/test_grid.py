@@ -1,6 +1,5 @@
 """MiniGrid and BabyAI in words, and their experts."""
 
-import importlib.util
 import json
 from typing import Any
 
@@ -10,12 +9,9 @@ import pytest
 from forethought.environments import make_environment
 from forethought.environments.contract import WithExpert
 from forethought.environments.gym.grid import GridKnowledge
-from tests.skips import needs
+from tests.skips import with_minigrid
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("minigrid") is None,
-    reason=needs("minigrid", 'pip install "forethought[minigrid]"'),
-)
+pytestmark = with_minigrid
 
 
 def test_what_is_seen_is_told_from_where_one_stands() -> None:
