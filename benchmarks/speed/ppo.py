@@ -27,7 +27,7 @@ from forethought.algorithms.ppo.train import collect, make_collector
 from forethought.algorithms.ppo.updates import (
     BatchSize,
     PPOContext,
-    empty_totals,
+    Totals,
     improve,
     micro_losses,
     recompute_logprobs,
@@ -174,7 +174,7 @@ def _gradient_gap(context: PPOContext, batch: Sequence[Sample]) -> float:
     policy, updater, config, _, _ = context
     policy.module.without_dropout()
     whole = BatchSize(len(batch), sum(len(sample.old_logprobs) for sample in batch))
-    for part in micro_losses(batch, whole, empty_totals(), context):
+    for part in micro_losses(batch, whole, Totals(), context):
         part().backward()
     ours = _take_gradient(updater.trained)
     for sample in batch:

@@ -200,6 +200,12 @@ class PPOConfig:
         return self.epochs * math.ceil(self.rollout.steps_per_iteration / self.batch_size)
 
     @property
+    def scores_in_update(self) -> bool:
+        """Whether the log-probs and values of before the update are those of its own forward pass:
+        there is one update between two collections. Engines' log-probs are compared before it."""
+        return self.updates_per_iteration == 1 and not self.generation.engine
+
+    @property
     def data(self) -> None:
         """None: it learns from its own episodes."""
         return None

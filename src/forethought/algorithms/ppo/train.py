@@ -97,18 +97,20 @@ def train_ppo(config: PPOConfig, *, existing: Existing = "refuse") -> Path:
                 samples = compute_advantages(charged, config, run)
                 rescale_critic(samples, policy, run)
                 samples = with_ref_logprobs(samples, ref_logprobs)
-                recomputed, deviation = recompute_logprobs(samples, context)
-                samples, mismatch = weigh_mismatch(samples, recomputed, context)
+                ratio_error, mismatch = 0.0, list[Metric]()
+                if not config.scores_in_update:
+                    recomputed, ratio_error = recompute_logprobs(samples, context)
+                    samples, mismatch = weigh_mismatch(samples, recomputed, context)
                 watch.lap("recompute_s")
                 steps = steps_played(collected, run)
                 span = ScheduleSpan.of_steps(played, steps, config.rollout.steps_per_iteration)
-                statistics = improve(samples, context, iteration, span)
+                statistics, error_in_update = improve(samples, context, iteration, span)
                 watch.lap("update_s")
                 iteration, played = iteration + 1, played + steps
                 metrics = [
                     *summarize_collection(collected, run),
                     *summarize_learning(samples, statistics, context),
-                    Metric("max_ratio_error", deviation),
+                    Metric("max_ratio_error", max(ratio_error, error_in_update)),
                     *mismatch,
                     Metric("environment_steps", steps),
                 ]
@@ -257,7 +259,8 @@ def plan_ppo(config: PPOConfig) -> list[str]:
 
     def time(speed: Speed) -> str:
         writing = rollout_seconds(config, model, lengths, speed)
-        scoring = rollout.steps_per_iteration * speed.forward
+        scored = 0 if config.scores_in_update else rollout.steps_per_iteration
+        scoring = scored * speed.forward
         learning = scoring + config.updates_per_iteration * speed.update
         return (
             f"an iteration at most about {writing + learning:.2g} s and the environment's steps: "

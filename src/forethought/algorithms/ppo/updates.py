@@ -1,6 +1,7 @@
 """What λ-PPO learns from an iteration's steps: batches, losses, optimizer steps."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -79,17 +80,22 @@ def recompute_logprobs(
         tokens, old = lay_out(samples, rows, policy.encoder, policy.device)
         with torch.no_grad(), run.autocast():
             scores: Scores = updater.module(tokens, temperature=config.rollout.sampling.temperature)
-        result = policy_loss(scores, tokens, old, config)
-        largest = max(largest, float(result.maximum_deviation))
-        values_B = old.values_B if scores.values_B is None else scores.values_B
+        largest = max(largest, float(policy_loss(scores, tokens, old, config).maximum_deviation))
+        old = as_scored(old, scores)
         for position, index in enumerate(chain.from_iterable(rows)):
-            logprobs_T = scores.logprobs_BT[position][tokens.mask_BT[position]]
             recomputed[index] = samples[index]._replace(
-                old_logprobs=logprobs_T.tolist(), old_value=float(values_B[position])
+                old_logprobs=old.logprobs_BT[position][tokens.mask_BT[position]].tolist(),
+                old_value=float(old.values_B[position]),
             )
     largest = max(run.gather([largest]))
     require_on_policy(largest, config.compute, config.generation)
     return recomputed, largest
+
+
+def as_scored(old: Old, scores: Scores) -> Old:
+    """Log-probs and values by the weights that acted, as training computes them."""
+    values_B = old.values_B if scores.values_B is None else scores.values_B.detach()
+    return old._replace(logprobs_BT=scores.logprobs_BT.detach(), values_B=values_B)
 
 
 def weigh_mismatch(
@@ -132,19 +138,27 @@ def weigh_mismatch(
 
 def improve(
     samples: Sequence[Sample], context: PPOContext, iteration: int, span: ScheduleSpan
-) -> Statistics:
+) -> tuple[Statistics, float]:
     """Epochs of optimizer steps over shuffled batches; while it warms up, of the critic alone.
 
     Batches are drawn from the samples of all processes; each process does its own ones.
 
     Args:
         span: of the schedule of learning rates.
+
+    Returns:
+        Statistics; and, with `scores_in_update`, the largest |ratio - 1| between the log-probs
+        that were sampled and those before the one update, else 0.
+
+    Raises:
+        OffPolicyError: as in `recompute_logprobs`. The step is made by then; nothing of it is
+            logged, saved or published.
     """
     policy, updater, config, run, _ = context
     policy.module.without_dropout()
     sizes = run.gather([len(sample.old_logprobs) for sample in samples])
     first = run.offset(len(samples))
-    totals = empty_totals()
+    totals = Totals()
     norms: list[float] = []
     updates = config.updates_per_iteration
     is_warming_up = config.has_critic and iteration < config.critic_warmup
@@ -157,13 +171,21 @@ def improve(
             position = span.at(len(norms) / updates) * updates
             norms.append(updater.step(losses, position=position, critic_alone=is_warming_up))
     policy.weights_changed()
-    means = run.sum(totals) / len(norms)
-    return Statistics(*means.tolist(), gradient_norm=float(np.mean(norms)))
+    largest = max(run.gather([totals.max_ratio_error]))
+    require_on_policy(largest, config.compute, config.generation)
+    means = run.sum(totals.sums) / len(norms)
+    return Statistics(*means.tolist(), gradient_norm=float(np.mean(norms))), largest
 
 
-def empty_totals() -> Tensor:
-    """Sums of `Statistics`, before any: all but the gradient's norm."""
-    return torch.zeros(len(Statistics._fields) - 1)
+@dataclass
+class Totals:
+    """What micro-batches have in all."""
+
+    sums: Tensor = field(default_factory=lambda: torch.zeros(len(Statistics._fields) - 1))
+    """Of `Statistics`, in their order: all but the gradient's norm."""
+
+    max_ratio_error: float = 0.0
+    """Largest |ratio - 1| before the update, where nothing was scored before it."""
 
 
 class BatchSize(NamedTuple):
@@ -176,7 +198,7 @@ class BatchSize(NamedTuple):
 def micro_losses(
     samples: Sequence[Sample],
     whole: BatchSize,
-    totals: Tensor,
+    totals: Totals,
     context: PPOContext,
     *,
     critic_alone: bool = False,
@@ -186,7 +208,7 @@ def micro_losses(
     Args:
         samples: this process's part of the batch.
         whole: the global batch's size.
-        totals: the parts' statistics are added to it, in the order of `Statistics`.
+        totals: the parts' statistics are added to it.
         critic_alone: whether nothing but the value head is to move.
     """
     policy, updater, config, run, _ = context
@@ -202,6 +224,10 @@ def micro_losses(
                 entropy_gradient=config.entropy_coefficient > 0,
                 critic_gradient=config.critic_gradient == "model" and not critic_alone,
             )
+        if config.scores_in_update:
+            ratio_error = float(policy_loss(scores, tokens, old, config).maximum_deviation)
+            totals.max_ratio_error = max(totals.max_ratio_error, ratio_error)
+            old = as_scored(old, scores)
         policy_part = policy_loss(scores, tokens, old, config)
         value_part = value_loss(scores, old, deviation, config)
         entropy = masked_mean(values=scores.entropies_BT, mask=tokens.mask_BT)
@@ -217,7 +243,7 @@ def micro_losses(
         )
         by_ratio = by_step if config.ratio == "step" else by_token
         by_loss = by_ratio if config.loss_aggregation == "token_mean" else by_step
-        totals.add_(
+        totals.sums.add_(
             torch.stack(
                 [
                     policy_part.loss.detach() * by_loss,

@@ -12,7 +12,6 @@ import pytest
 from forethought.algorithms.ppo import train as ppo
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.samples import Sample, penalized
-from forethought.algorithms.ppo.updates import Statistics
 from forethought.configs.parts import ComputeConfig, RolloutConfig, SamplingConfig
 from forethought.errors import ConfigError
 from tests.unit.algorithms.conftest import ACTION_ONLY, CROSSING
@@ -65,7 +64,7 @@ def test_the_reference_is_asked_once_an_iteration_and_its_answers_reach_the_samp
         charged.append(float(np.mean([step.reward for step in steps])))
         return sound_advantages(collected, *others)
 
-    def improve(samples: Sequence[Sample], *others: Any) -> Statistics:
+    def improve(samples: Sequence[Sample], *others: Any) -> Any:
         assert [sample.reference_logprobs for sample in samples] == known(samples)
         asked.pop()
         return sound_improve(samples, *others)
