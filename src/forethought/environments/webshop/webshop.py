@@ -48,8 +48,9 @@ from forethought.environments.webshop.shoppers import (
     queries,
     weak_action,
 )
+from forethought.environments.webshop.thoughts import webshop_facts
 from forethought.environments.webshop.wording import WebShopPrompter
-from forethought.types import Metric, Observation
+from forethought.types import Metric, Observation, ThoughtFacts
 
 View = Literal["text", "text_rich"]
 SplitOption = Literal["by_seed", "train", "validation", "test"]
@@ -285,6 +286,10 @@ class WebShop:
             return ExpertAction(action, ())
 
         return act
+
+    def thought_facts(self, response: str) -> ThoughtFacts:
+        """What is said of products, prices, options and the goal."""
+        return webshop_facts(response, shop=self.shop, place=self._place, goal=self._goal)
 
     def success(self) -> bool:
         """Whether the reward is 1."""
