@@ -21,6 +21,8 @@ from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.lora import components_of, save_weights
 
 CURRENT = "current.json"
+OWNER = "run.txt"
+"""In a folder of weights that runs share: the folder of the run that made it."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,19 @@ class Publisher:
         if self._shared is None:
             return self._folder
         homes = [Path(weights.path).parents[1] for weights in read_current(self._folder)]
-        if homes and homes[0].parent == self._shared and homes[0].is_dir():
-            return homes[0]
         try:
-            return _make_new(self._shared, self._name)
+            if homes and homes[0].parent == self._shared and self._is_mine(homes[0]):
+                return homes[0]
+            home = _make_new(self._shared, self._name)
+            (home / OWNER).write_text(f"{self._folder}\n", encoding="utf-8")
+            return home
         except OSError as error:
             raise _refusal(self._shared, error) from error
+
+    def _is_mine(self, home: Path) -> bool:
+        """Whether this run made it, and not the one whose folder this run's is a copy of."""
+        owner = home / OWNER
+        return owner.is_file() and owner.read_text(encoding="utf-8") == f"{self._folder}\n"
 
     def _write(self, home: Path) -> Weights:
         policy, is_adapter = self._policy, self._policy.adapter is not None

@@ -305,3 +305,18 @@ def test_runs_that_share_a_folder_publish_each_in_its_own(model: Path, tmp_path:
     second.move()
     assert again.current() == read_current(homes[1])
     assert {str(path) for path in shared.glob("*/weights/*")} == {paths[0], paths[1][:-1] + "2"}
+
+
+def test_a_copy_of_a_run_publishes_in_a_folder_of_its_own(model: Path, tmp_path: Path) -> None:
+    shared, original = str(tmp_path / "shared"), tmp_path / "run" / "published"
+    trainer = trainer_of(model, tmp_path)
+    (before,) = Publisher(trainer.policy, original, keep=1, shared=shared).current()
+    copied = tmp_path / "copies" / "run" / "published"
+    shutil.copytree(original, copied)
+    (after,) = Publisher(trainer.policy, copied, keep=1, shared=shared).current()
+    assert before.path == f"{shared}/run/weights/v0"
+    assert after.path == f"{shared}/run-2/weights/v0"
+    assert read_current(original) == (before,)
+    assert Path(before.path).is_dir()
+    (again,) = Publisher(trainer.policy, copied, keep=1, shared=shared).current()
+    assert again == after
