@@ -26,8 +26,9 @@ from forethought.environments.manipulation.simulator import (
     Placed,
     Simulator,
 )
+from forethought.environments.manipulation.thoughts import manipulation_facts
 from forethought.environments.parts import Episode, is_flag, require_option, require_whole_number
-from forethought.types import Image, Metric, Observation
+from forethought.types import Image, Metric, Observation, ThoughtFacts
 
 DIMENSIONS, BINS = 8, 256
 NAMES = tuple(f"b{number:03d}" for number in range(BINS))
@@ -211,6 +212,12 @@ class Manipulation:
         place = "".join(map(_bin, _scaled(at, LOWEST, HIGHEST)))
         thought = f"{self._name(0)}: {place}. {decision.why}"
         return ExpertAction(to_action(decision), (("thoughts", json.dumps(thought)),))
+
+    def thought_facts(self, response: str) -> ThoughtFacts:
+        """Where the object is said to be, and why the next action is taken."""
+        reason = Script().decide(self._simulator, self._goal).why
+        at = self._simulator.object_at(0)
+        return manipulation_facts(response, name=self._name(0), at=at, reason=reason)
 
     def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPolicy:
         require_option(0 <= skill <= 1, "skill", skill, "0 (careless) to 1 (no errors)")

@@ -1,0 +1,103 @@
+"""What thoughts claim of the scene: by hand, and of every thought of the script."""
+
+import json
+
+import pytest
+
+from forethought.types import Claim, ThoughtFacts
+from tests.unit.environments.manipulation.renderer import REASON as MISSING
+from tests.unit.environments.manipulation.renderer import draws
+
+if MISSING is None:
+    from forethought.environments.manipulation.manipulation import Manipulation
+    from forethought.environments.manipulation.simulator import HIGHEST, LOWEST
+    from forethought.environments.manipulation.thoughts import WITHIN, manipulation_facts
+
+    AT = (LOWEST + HIGHEST) / 2
+    """In the middle: bins 127 or 128."""
+
+pytestmark = draws
+
+STILL = ("b128",) * 6
+REASON = "it is between the fingers: close"
+
+
+def facts_of(thoughts: str, action: str = "", reason: str = REASON) -> ThoughtFacts:
+    response = f'{{\n"thoughts": {json.dumps(thoughts)},\n"action": "{action}"\n}}'
+    return manipulation_facts(response, name="red egg", at=AT, reason=reason)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_place_is_true_within_two_centimeters(axis: int) -> None:
+    width = (HIGHEST - LOWEST)[axis] / 255
+    inside, outside = (int(WITHIN / width - 0.5), int(WITHIN / width + 1.5))
+    for shift, is_true in ((inside, True), (-inside, True), (outside, False), (-outside, False)):
+        bins = [128, 128, 128]
+        bins[axis] += shift
+        said = "".join(f"b{number:03d}" for number in bins)
+        (claim,) = facts_of(f"red egg: {said}. {REASON}").perceived
+        assert claim.claimed == said
+        assert claim.is_true == is_true, (axis, shift, claim)
+
+
+def test_another_object_a_missing_place_and_a_bin_that_is_none() -> None:
+    for thoughts in (f"red tower: b128b128b128. {REASON}", "I do not know", ""):
+        (claim,) = facts_of(thoughts).perceived
+        assert claim == Claim("place of red egg", None, "b128b128b128")
+    (claim,) = facts_of(f"red egg: b999b128b128. {REASON}").perceived
+    assert (claim.claimed, claim.is_true) == ("b999b128b128", False)
+
+
+def test_a_reason_is_that_of_the_script_or_wrong() -> None:
+    for reason, is_true in ((REASON, True), ("it is held: lift", False)):
+        (claim,) = facts_of(f"red egg: b128b128b128. {reason}").inferred
+        assert claim == Claim("reason", reason, REASON)
+        assert claim.is_true == is_true
+    assert facts_of("hm").inferred == (Claim("reason", None, REASON),)
+
+
+OPEN, CLOSED = "b000", "b255"
+
+
+@pytest.mark.parametrize(
+    ("reason", "z", "grip", "does"),
+    [
+        ("it is left and farther: go above it", "b128", OPEN, True),
+        ("it is here: go above it", "b128", CLOSED, False),
+        ("the gripper is above it: go down", "b050", OPEN, True),
+        ("the gripper is above it: go down", "b200", OPEN, False),
+        ("it is between the fingers: close", "b128", CLOSED, True),
+        ("it is between the fingers: close", "b128", OPEN, False),
+        ("it is held: lift", "b200", CLOSED, True),
+        ("it is held: lift", "b050", CLOSED, False),
+        ("it is held: carry it", "b050", CLOSED, True),
+        ("it is over the place: lower it", "b050", CLOSED, True),
+        ("it is down: open", "b128", OPEN, True),
+        ("it is there: go up", "b200", OPEN, True),
+        ("I wonder", "b200", OPEN, False),
+    ],
+)
+def test_an_action_that_does_what_was_said(reason: str, z: str, grip: str, does: bool) -> None:
+    action = "".join((*STILL[:2], z, *STILL[3:], grip, "b000"))
+    facts = facts_of(f"red egg: b128b128b128. {reason}", action)
+    assert facts.concluded_actions == ((action,) if does else ())
+
+
+@pytest.mark.parametrize("task", ["pick", "place_near"])
+def test_all_that_the_script_thinks_is_true(task: str) -> None:
+    environment = Manipulation(task=task, view="state")  # type: ignore[arg-type]
+    reasons: set[str] = set()
+    for seed in range(20):
+        environment.reset(seed)
+        is_over = False
+        while not is_over:
+            advice = environment.expert()
+            (thoughts,) = (value for name, value in advice.fields if name == "thoughts")
+            response = f'{{\n"thoughts": {thoughts},\n"action": "{advice.action}"\n}}'
+            facts = environment.thought_facts(response)
+            assert all(claim.is_true for claim in (*facts.perceived, *facts.inferred)), facts
+            assert facts.concluded_actions == (advice.action,), (thoughts, advice.action)
+            reasons.add(str(facts.inferred[0].true))
+            transition = environment.step(advice.action)
+            is_over = transition.terminated or transition.truncated
+    assert len(reasons) >= (5 if task == "pick" else 8), reasons
