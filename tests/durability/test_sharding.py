@@ -14,6 +14,7 @@ import pytest
 
 from forethought.generation.published import read_current
 from forethought.runs.checkpoints import model_source
+from forethought.runs.metrics import read_metrics
 from forethought.training.zero import INSTALL
 from tests.durability.commands import TIMEOUT_S, run
 from tests.durability.comparison import (
@@ -147,6 +148,17 @@ def test_ppo_goes_on_with_another_number_of_processes(
         _, said = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, said
     assert largest_difference(one, two) <= ROUNDING
+
+
+@both
+def test_ppo_of_one_update(settings: Mapping[str, str], ppo: str, tmp_path: Path) -> None:
+    """The update scores its own responses, and all processes know the largest mismatch."""
+    words = f"{ppo} --total-steps 64 --batch-size 16{SMOOTH}{SLOW}"
+    one, two = trained(words, tmp_path / "one"), launched(words, tmp_path / "two", settings)
+    assert largest_difference(one, two) <= ROUNDING
+    errors = read_metrics(two / "metrics.jsonl").column("max_ratio_error").values
+    assert len(errors) == 4
+    assert all(0 < error < 1e-4 for error in errors)
 
 
 @both
