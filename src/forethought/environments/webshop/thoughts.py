@@ -77,8 +77,9 @@ def _of_options(thoughts: str, place: Place, goal: Goal) -> Iterator[Claim]:
 def _within_cap(thoughts: str) -> Iterator[Claim]:
     found = _PRODUCT.match(thoughts)
     if found and found[4]:
-        lowest = float(found[3].split(" to ")[0].strip("$"))
-        yield Claim(f"{found[3]} below {found[4]}", "yes", _word(lowest <= float(found[4])))
+        lowest = re.match(r"\$(\d+(?:\.\d+)?)(?: to |$)", found[3])  # "$31.5.2" is no price
+        is_below = lowest is not None and float(lowest[1]) <= float(found[4])
+        yield Claim(f"{found[3]} below {found[4]}", "yes", _word(is_below))
 
 
 def _missing(thoughts: str, shop: Shop, place: Place, goal: Goal) -> Iterator[Claim]:

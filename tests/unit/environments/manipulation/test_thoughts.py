@@ -3,6 +3,8 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from forethought.types import Claim, ThoughtFacts
 from tests.unit.environments.manipulation.renderer import REASON as MISSING
@@ -54,6 +56,17 @@ def test_a_reason_is_that_of_the_script_or_wrong() -> None:
         assert claim == Claim("reason", reason, REASON)
         assert claim.is_true == is_true
     assert facts_of("hm").inferred == (Claim("reason", None, REASON),)
+
+
+PIECES = ("red egg", ": ", "b128", "b999", "b", "0", ". ", REASON, "it is held: lift", ": ", "é")
+
+
+@given(
+    st.lists(st.sampled_from(PIECES), max_size=12).map("".join),
+    st.lists(st.sampled_from(("b000", "b999", "b", "1")), max_size=9).map("".join),
+)
+def test_any_text_has_facts(thoughts: str, action: str) -> None:
+    facts_of(thoughts, action)
 
 
 OPEN, CLOSED = "b000", "b255"

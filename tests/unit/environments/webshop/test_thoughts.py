@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from forethought.environments.webshop.pages import Place
 from forethought.environments.webshop.thoughts import webshop_facts
@@ -40,6 +42,22 @@ def test_a_product_that_is_described_wrongly() -> None:
     assert [claim.true for claim in facts.perceived] == ["yes", "table lamp", "no", "$45.0", "40"]
     assert not any(claim.is_true for claim in facts.perceived[1:])
     assert facts.inferred == (Claim("$60.5 below 50", "yes", "no"),)
+
+
+@pytest.mark.parametrize(
+    ("price", "is_below"),
+    [
+        ("$31.5 to $60.5", "yes"),
+        ("$41", "no"),
+        ("$3.1.5", "no"),
+        ("$...", "no"),
+        ("$3. to $5", "no"),
+    ],
+)
+def test_a_price_that_is_none_is_below_nothing(price: str, is_below: str) -> None:
+    thoughts = f"b0shirt001 is dress shirt for {price}, below 40"
+    facts = webshop_facts(response(thoughts), shop=SHOP, place=RESULTS, goal=GOAL)
+    assert facts.inferred == (Claim(f"{price} below 40", "yes", is_below),)
 
 
 def test_a_product_that_is_not_there() -> None:
@@ -105,6 +123,27 @@ def test_the_purchase(
 def test_where_to_go(thoughts: str, action: str) -> None:
     facts = webshop_facts(response(thoughts), shop=SHOP, place=RESULTS, goal=GOAL)
     assert (facts.perceived, facts.inferred, facts.concluded_actions) == ((), (), (action,))
+
+
+SCRAPS = st.text(alphabet="$.0139 to,andé[]\n", max_size=6)
+
+
+@given(
+    st.sampled_from(
+        (
+            "b0shirt001 is {0} and {1} for ${1}, below {2}",
+            "b0{0} is {1} for ${2}",
+            "{0}, {1} chosen, nothing is missing{2}",
+            "nothing to choose{0}{1}{2}",
+            "{0}{1}{2} is asked for and not chosen",
+            "I look for {0}{1}{2}",
+        )
+    ),
+    st.tuples(SCRAPS, SCRAPS, SCRAPS),
+)
+def test_any_text_has_facts(sentence: str, scraps: tuple[str, str, str]) -> None:
+    for place in (Place(), RESULTS, ITEM, Place("done", asin=SHIRT.asin)):
+        webshop_facts(response(sentence.format(*scraps)), shop=SHOP, place=place, goal=GOAL)
 
 
 def test_words_of_ones_own_claim_nothing() -> None:
