@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 import torch
 
+from forethought.algorithms.ppo.config import PPOConfig
 from forethought.configs.parts import (
     ComputeConfig,
     EnvironmentConfig,
     OptimizerConfig,
     PromptConfig,
+    RolloutConfig,
+    SamplingConfig,
 )
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.models.tiny import TinySize, make_tiny
@@ -21,6 +24,24 @@ from tests.unit.algorithms.crossing import MOVES, straight_on
 CROSSING = EnvironmentConfig("tests.unit.algorithms.crossing:Crossing")
 ACTION_ONLY = PromptConfig(format="action_only")
 SMALL = TinySize(hidden_size=32, intermediate_size=64, layers=2, heads=2, vision_hidden_size=16)
+
+
+def crossing_ppo(model: Path, output: Path, **others: Any) -> PPOConfig:
+    """Two iterations of eight steps, one update each."""
+    settings = {"total_steps": 16, "batch_size": 8, "epochs": 1} | others
+    settings.setdefault("compute", ComputeConfig(threads=1))
+    return PPOConfig(
+        model=str(model),
+        output=str(output),
+        rollout=RolloutConfig(
+            num_envs=4,
+            steps_per_iteration=8,
+            sampling=SamplingConfig(max_new_tokens=8, temperature=1.0),
+        ),
+        environment=CROSSING,
+        prompt=ACTION_ONLY,
+        **settings,
+    )
 
 
 @pytest.fixture(scope="session")

@@ -208,16 +208,14 @@ class Manipulation:
     def expert(self) -> ExpertAction:
         self._episode.require_open()
         decision = Script().decide(self._simulator, self._goal)
-        at = self._simulator.object_at(0)
-        place = "".join(map(_bin, _scaled(at, LOWEST, HIGHEST)))
-        thought = f"{self._name(0)}: {place}. {decision.why}"
+        thought = f"{self._name(0)}: {self._place()}. {decision.why}"
         return ExpertAction(to_action(decision), (("thoughts", json.dumps(thought)),))
 
     def thought_facts(self, response: str) -> ThoughtFacts:
         """Where the object is said to be, and why the next action is taken."""
         reason = Script().decide(self._simulator, self._goal).why
-        at = self._simulator.object_at(0)
-        return manipulation_facts(response, name=self._name(0), at=at, reason=reason)
+        at, place = self._simulator.object_at(0), self._place()
+        return manipulation_facts(response, name=self._name(0), at=at, place=place, reason=reason)
 
     def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPolicy:
         require_option(0 <= skill <= 1, "skill", skill, "0 (careless) to 1 (no errors)")
@@ -263,6 +261,10 @@ class Manipulation:
         is_low = bool(at[2] < rest + 0.02)
         is_resting = is_low and self._simulator.object_speed(0) < 0.05
         return is_resting and apart < NEAR and not self._simulator.holds(0)
+
+    def _place(self) -> str:
+        """Of the object that is asked for, in bins of the workspace."""
+        return "".join(map(_bin, _scaled(self._simulator.object_at(0), LOWEST, HIGHEST)))
 
     def _name(self, number: int) -> str:
         return f"{self._objects[number].color} {self._objects[number].shape}"

@@ -21,33 +21,34 @@ _MIDDLE = (127, 128)
 """Bins of no shift."""
 
 
-def manipulation_facts(response: str, *, name: str, at: Vector, reason: str) -> ThoughtFacts:
+def manipulation_facts(
+    response: str, *, name: str, at: Vector, place: str, reason: str
+) -> ThoughtFacts:
     """Where the object is, and why the next action is taken.
 
     Args:
         name: what the object is called.
         at: its place, meters [3].
+        place: the same in bins of the workspace.
         reason: the script's, in the present state.
     """
     thoughts = read_field(response, "thoughts") or ""
     said = last_match(re.escape(name) + ": " + _PLACE, thoughts)
+    true = said if said is not None and _is_near(said, at) else place
     found = _REASON.search(thoughts)
     return ThoughtFacts(
-        perceived=(Claim(f"place of {name}", said, _true_place(said, at)),),
+        perceived=(Claim(f"place of {name}", said, true),),
         inferred=(Claim("reason", None if found is None else found[1], reason),),
         concluded_actions=tuple(_carried_out(response, "" if found is None else found[1])),
     )
 
 
-def _true_place(said: str | None, at: Vector) -> str:
-    """What was said, if it is near enough; else the true place in bins."""
-    true = np.clip(np.round((at - LOWEST) / (HIGHEST - LOWEST) * _LARGEST), 0, _LARGEST)
-    if said is not None:
-        claimed = LOWEST + np.array(_bins(said)) / _LARGEST * (HIGHEST - LOWEST)
-        nearest = np.clip(at, LOWEST, HIGHEST)
-        if max(_bins(said)) <= _LARGEST and np.abs(claimed - nearest).max() <= WITHIN:
-            return said
-    return "".join(f"b{int(number):03d}" for number in true)
+def _is_near(said: str, at: Vector) -> bool:
+    bins = np.array(_bins(said))
+    claimed = LOWEST + bins / _LARGEST * (HIGHEST - LOWEST)
+    return bool(
+        bins.max() <= _LARGEST and np.abs(claimed - np.clip(at, LOWEST, HIGHEST)).max() <= WITHIN
+    )
 
 
 def _carried_out(response: str, reason: str) -> Iterator[str]:

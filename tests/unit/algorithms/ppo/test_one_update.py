@@ -1,49 +1,24 @@
 """With one update between two collections, its own forward pass takes the place of the scoring
 pass: nothing else changes, and responses of other weights are refused as before."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from accelerate.state import AcceleratorState
 
 from forethought.algorithms.ppo import train as ppo
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.samples import Sample
-from forethought.configs.parts import ComputeConfig, RolloutConfig, SamplingConfig
+from forethought.configs.parts import ComputeConfig
 from forethought.errors import OffPolicyError
+from tests.contract.architectures.conftest import fresh_accelerate
 from tests.contract.architectures.runs import metrics_of
 from tests.durability.comparison import largest_difference
-from tests.unit.algorithms.conftest import ACTION_ONLY, CROSSING
+from tests.unit.algorithms.conftest import crossing_ppo
 
-
-@pytest.fixture(autouse=True)
-def any_precision() -> Iterator[None]:
-    """A process keeps the precision of its first run."""
-    AcceleratorState._reset_state(reset_partial_state=True)  # pyright: ignore[reportPrivateUsage]
-    yield
-    AcceleratorState._reset_state(reset_partial_state=True)  # pyright: ignore[reportPrivateUsage]
-
-
-def settings(model: Path, output: Path, **others: Any) -> PPOConfig:
-    config = PPOConfig(
-        model=str(model),
-        output=str(output),
-        total_steps=16,
-        batch_size=8,
-        epochs=1,
-        rollout=RolloutConfig(
-            num_envs=4,
-            steps_per_iteration=8,
-            sampling=SamplingConfig(max_new_tokens=8, temperature=1.0),
-        ),
-        environment=CROSSING,
-        prompt=ACTION_ONLY,
-        compute=ComputeConfig(threads=1),
-    )
-    return replace(config, **others)
+__all__ = ["fresh_accelerate"]  # a fixture that every test uses
 
 
 def count_scorings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -93,10 +68,10 @@ def test_what_is_learned_stays(
     )
     counted = count_scorings(monkeypatch)
     others = others | {"ratio": ratio, "compute": ComputeConfig(threads=1, precision=precision)}
-    once = ppo.train_ppo(settings(small_model, tmp_path / "once", **others))
+    once = ppo.train_ppo(crossing_ppo(small_model, tmp_path / "once", **others))
     assert counted == []
     monkeypatch.setattr(PPOConfig, "scores_in_update", False)
-    twice = ppo.train_ppo(settings(small_model, tmp_path / "twice", **others))
+    twice = ppo.train_ppo(crossing_ppo(small_model, tmp_path / "twice", **others))
     assert sum(counted) >= 16  # eight steps or more in each of two iterations
     for one, other in zip(metrics_of(once), metrics_of(twice), strict=True):
         assert one == pytest.approx(other, abs=1e-4, nan_ok=True)
@@ -120,7 +95,7 @@ def test_responses_of_other_weights_are_refused(
     )
     run = tmp_path / "run"
     with pytest.raises(OffPolicyError, match=r"a ratio is off 1 by 0\.0"):
-        ppo.train_ppo(settings(small_model, run, batch_size=batch_size))
+        ppo.train_ppo(crossing_ppo(small_model, run, batch_size=batch_size))
     assert not (run / "metrics.jsonl").read_text()
     assert not list((run / "checkpoints").iterdir())
 

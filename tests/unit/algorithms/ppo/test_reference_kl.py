@@ -12,9 +12,8 @@ import pytest
 from forethought.algorithms.ppo import train as ppo
 from forethought.algorithms.ppo.config import PPOConfig
 from forethought.algorithms.ppo.samples import Sample, penalized
-from forethought.configs.parts import ComputeConfig, RolloutConfig, SamplingConfig
 from forethought.errors import ConfigError
-from tests.unit.algorithms.conftest import ACTION_ONLY, CROSSING
+from tests.unit.algorithms.conftest import crossing_ppo
 from tests.unit.targets.builders import Did, trajectory
 
 
@@ -72,23 +71,7 @@ def test_the_reference_is_asked_once_an_iteration_and_its_answers_reach_the_samp
     monkeypatch.setattr(ppo, "reference_logprobs", known)
     monkeypatch.setattr(ppo, "compute_advantages", computed)
     monkeypatch.setattr(ppo, "improve", improve)
-    config = PPOConfig(
-        model=str(small_model),
-        output=str(tmp_path / "run"),
-        total_steps=16,
-        kl_coefficient=1.0,
-        kl_use=use,
-        batch_size=8,
-        epochs=1,
-        rollout=RolloutConfig(
-            num_envs=4,
-            steps_per_iteration=8,
-            sampling=SamplingConfig(max_new_tokens=8, temperature=1.0),
-        ),
-        environment=CROSSING,
-        prompt=ACTION_ONLY,
-        compute=ComputeConfig(threads=1),
-    )
+    config = crossing_ppo(small_model, tmp_path / "run", kl_coefficient=1.0, kl_use=use)
     ppo.train_ppo(config)
     assert asked == [8, 8]
     # Answers that the reference finds very unlikely cost much.

@@ -26,7 +26,8 @@ REASON = "it is between the fingers: close"
 
 def facts_of(thoughts: str, action: str = "", reason: str = REASON) -> ThoughtFacts:
     response = f'{{\n"thoughts": {json.dumps(thoughts)},\n"action": "{action}"\n}}'
-    return manipulation_facts(response, name="red egg", at=AT, reason=reason)
+    middle = "b128" * 3
+    return manipulation_facts(response, name="red egg", at=AT, place=middle, reason=reason)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
