@@ -22,6 +22,8 @@ from forethought.models.lora import add_lora
 from forethought.models.tiny import (
     IMAGE_SIZE,
     SIZES,
+    Color,
+    background_of,
     tiny_with,
     train_tokenizer,
     wrap_tokenizer,
@@ -34,16 +36,23 @@ from forethought.rollouts.store import read_shards
 from forethought.rollouts.task import Task, open_task
 from forethought.runs.checkpoints import MODEL_DIR, model_source
 from forethought.training.run import Run
-from forethought.types import Trajectory
+from forethought.types import Image, Trajectory
 
-TOKENIZER_EPISODES = 300
+SAMPLE_EPISODES = 300
 """Expert episodes on whose text the tiny model's tokenizer is trained."""
 
-STORED_TOKENIZER_EPISODES = 1_000
+STORED_SAMPLE_EPISODES = 1_000
 """The same of stored episodes, whose players say more than the expert does."""
 
-TOKENIZER_CHARACTERS = 1 << 14
+SAMPLE_CHARACTERS = 1 << 14
 """Limit of one text: a tiny model has no positions for a longer one."""
+
+
+class Sample(NamedTuple):
+    """What a randomly initialized model is prepared for."""
+
+    texts: list[str]
+    images: list[Image]
 
 
 class Start(NamedTuple):
@@ -68,7 +77,8 @@ def start(config: LanguageConfig, run: Run, *, slots: int, critic: bool) -> Star
     folder = str(run.checkpoint / MODEL_DIR) if run.checkpoint else model_source(config.model)
     if folder in SIZES:
         task = open_task(config.environment, config.prompt, default_image_size=IMAGE_SIZE)
-        loaded = tiny_with(tokenizer_of(task, config, run), seed=config.seed, size=SIZES[folder])
+        tokenizer, background = prepare_tiny(task, config, run)
+        loaded = tiny_with(tokenizer, background, seed=config.seed, size=SIZES[folder])
     else:
         # Frozen weights may be coarse; trained ones are kept in fp32.
         halved = config.compute.precision == "bf16" and bool(config.lora.components)
@@ -100,34 +110,42 @@ def demonstrations(task: Task, config: LanguageConfig) -> Iterable[Trajectory]:
     return expert_episodes(task, config, expert_response(config.prompt.format))
 
 
-def texts_of(task: Task, config: LanguageConfig) -> list[str]:
-    """What is said in this environment: its vocabulary, if it has one, prompts and responses, those
-    of the data where there are any, otherwise of the expert.
+def sample_of(task: Task, config: LanguageConfig) -> Sample:
+    """What is said and seen in this environment, for a randomly initialized model.
+
+    The texts are its vocabulary, if it has one, prompts and responses, those of the data where
+    there are any, otherwise of the expert; the images are those that episodes begin with.
 
     Raises:
         StorageError: nothing is stored there, or it is damaged.
     """
     if config.data is None:
-        episodes = islice(demonstrations(task, config), TOKENIZER_EPISODES)
+        episodes = islice(demonstrations(task, config), SAMPLE_EPISODES)
     else:
-        episodes = islice(read_shards(Path(config.data)), STORED_TOKENIZER_EPISODES)
+        episodes = islice(read_shards(Path(config.data)), STORED_SAMPLE_EPISODES)
     # Twice: what occurs once is no token.
     texts = ["".join(task.vocabulary)] * 2 if task.vocabulary else []
+    images: list[Image] = []
     for trajectory in episodes:
+        images += trajectory.steps[0].prompt.images
         for step in trajectory.steps:
-            texts += [message.text[:TOKENIZER_CHARACTERS] for message in step.prompt.messages]
-            texts.append(step.completion.text[:TOKENIZER_CHARACTERS])
-    return texts
+            texts += [message.text[:SAMPLE_CHARACTERS] for message in step.prompt.messages]
+            texts.append(step.completion.text[:SAMPLE_CHARACTERS])
+    return Sample(texts, images)
 
 
-def tokenizer_of(task: Task, config: LanguageConfig, run: Run) -> PreTrainedTokenizerFast:
-    """Trained by the first process: the others would play the same episodes to train the same."""
-    own: list[str] = []
+def prepare_tiny(
+    task: Task, config: LanguageConfig, run: Run
+) -> tuple[PreTrainedTokenizerFast, Color]:
+    """Tokenizer and background, made by the first process: the others would play the same episodes
+    to make the same."""
+    own: list[tuple[str, Color]] = []
     if run.process == 0:
-        trained = train_tokenizer(texts_of(task, config))
-        own.append(trained.backend_tokenizer.to_str())
-    [text] = run.gather(own)
-    return wrap_tokenizer(Tokenizer.from_str(text))
+        sample = sample_of(task, config)
+        trained = train_tokenizer(sample.texts)
+        own.append((trained.backend_tokenizer.to_str(), background_of(sample.images)))
+    [(text, background)] = run.gather(own)
+    return wrap_tokenizer(Tokenizer.from_str(text)), background
 
 
 def expert_episodes(task: Task, config: LanguageConfig, respond: Respond) -> Iterator[Trajectory]:

@@ -1,15 +1,17 @@
-"""Texts of a randomly initialized model."""
+"""What a randomly initialized model is prepared for."""
 
 from pathlib import Path
 from typing import Any, cast
 
 from forethought.algorithms.sft.config import SFTConfig
+from forethought.configs.parts import EnvironmentConfig
+from forethought.environments.cards.drawing import PAPER
 from forethought.environments.contract import ExpertAction
-from forethought.models.tiny import train_tokenizer
+from forethought.models.tiny import Color, train_tokenizer
 from forethought.prompts.responses import write_response
 from forethought.rollouts.store import read_shards
-from forethought.rollouts.task import Task
-from forethought.training.start import texts_of, tokenizer_of
+from forethought.rollouts.task import Task, open_task
+from forethought.training.start import prepare_tiny, sample_of
 from tests.unit.algorithms.conftest import ACTION_ONLY, CROSSING
 
 
@@ -17,35 +19,53 @@ def test_the_tokenizer_reads_the_data_where_there_are_any(crossing: Task, walks:
     config = SFTConfig(data=str(walks), environment=CROSSING, prompt=ACTION_ONLY)
     steps = [step for trajectory in read_shards(walks) for step in trajectory.steps]
     told = [(*(m.text for m in step.prompt.messages), step.completion.text) for step in steps]
-    assert texts_of(crossing, config) == [text for texts in told for text in texts]
+    assert sample_of(crossing, config).texts == [text for texts in told for text in texts]
 
 
 def test_the_tokenizer_reads_the_expert_where_there_are_none(crossing: Task) -> None:
-    texts = texts_of(crossing, SFTConfig(environment=CROSSING, prompt=ACTION_ONLY))
+    config = SFTConfig(environment=CROSSING, prompt=ACTION_ONLY)
+    texts = sample_of(crossing, config).texts
     assert {text for text in texts if text.startswith("{")} == {
         write_response(ExpertAction(move, ()), "action_only") for move in ("right", "down")
     }
 
 
 class SecondProcess:
-    """As much of a run as the tokenizer asks for: the other process has trained it."""
+    """As much of a run as is asked for here: the other process has made what it gathers."""
 
     process = 1
 
-    def __init__(self, trained: str) -> None:
-        self.trained = trained
+    def __init__(self, made: tuple[str, Color]) -> None:
+        self.made = made
 
-    def gather(self, items: list[str]) -> list[str]:
-        assert not items, "it was trained a second time"
-        return [self.trained]
+    def gather(self, items: list[tuple[str, Color]]) -> list[tuple[str, Color]]:
+        assert not items, "they were made a second time"
+        return [self.made]
 
 
-def test_only_the_first_process_trains_the_tokenizer(crossing: Task) -> None:
+def test_only_the_first_process_plays_and_trains_the_tokenizer(crossing: Task) -> None:
     config = SFTConfig(environment=CROSSING, prompt=ACTION_ONLY)
-    trained = train_tokenizer(texts_of(crossing, config))
-    other = cast(Any, SecondProcess(trained.backend_tokenizer.to_str()))
-    taken_over = tokenizer_of(crossing, config, other)
+    trained = train_tokenizer(sample_of(crossing, config).texts)
+    other = SecondProcess((trained.backend_tokenizer.to_str(), (0.1, 0.2, 0.3)))
+    taken_over, background = prepare_tiny(crossing, config, cast(Any, other))
     assert taken_over.get_vocab() == trained.get_vocab()
     text = '{"action": "right"}'
     assert taken_over.encode(text) == trained.encode(text)
     assert taken_over.eos_token_id == trained.eos_token_id
+    assert background == (0.1, 0.2, 0.3)
+
+
+class OnlyProcess:
+    """As much of a run as is asked for here."""
+
+    process = 0
+
+    def gather(self, items: list[tuple[str, Color]]) -> list[tuple[str, Color]]:
+        return items
+
+
+def test_the_background_is_that_of_the_environment() -> None:
+    config = SFTConfig(environment=EnvironmentConfig(id="NumberLine", image_size=64))
+    task = open_task(config.environment, config.prompt, default_image_size=64)
+    _, background = prepare_tiny(task, config, cast(Any, OnlyProcess()))
+    assert background == tuple(channel / 255 for channel in PAPER)
