@@ -26,7 +26,7 @@ from forethought.environments.manipulation.simulator import (
     Placed,
     Simulator,
 )
-from forethought.environments.manipulation.thoughts import manipulation_facts
+from forethought.environments.manipulation.thoughts import Seen, manipulation_facts, write_thought
 from forethought.environments.parts import Episode, is_flag, require_option, require_whole_number
 from forethought.types import Image, Metric, Observation, ThoughtFacts
 
@@ -208,14 +208,13 @@ class Manipulation:
     def expert(self) -> ExpertAction:
         self._episode.require_open()
         decision = Script().decide(self._simulator, self._goal)
-        thought = f"{self._name(0)}: {self._place()}. {decision.why}"
+        thought = write_thought(self._seen(), decision.why)
         return ExpertAction(to_action(decision), (("thoughts", json.dumps(thought)),))
 
     def thought_facts(self, response: str) -> ThoughtFacts:
-        """Where the object is said to be, and why the next action is taken."""
+        """Where the objects are said to be, and why the next action is taken."""
         reason = Script().decide(self._simulator, self._goal).why
-        at, place = self._simulator.object_at(0), self._place()
-        return manipulation_facts(response, name=self._name(0), at=at, place=place, reason=reason)
+        return manipulation_facts(response, seen=self._seen(), reason=reason)
 
     def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPolicy:
         require_option(0 <= skill <= 1, "skill", skill, "0 (careless) to 1 (no errors)")
@@ -262,9 +261,11 @@ class Manipulation:
         is_resting = is_low and self._simulator.object_speed(0) < 0.05
         return is_resting and apart < NEAR and not self._simulator.holds(0)
 
-    def _place(self) -> str:
-        """Of the object that is asked for, in bins of the workspace."""
-        return "".join(map(_bin, _scaled(self._simulator.object_at(0), LOWEST, HIGHEST)))
+    def _seen(self) -> tuple[Seen, ...]:
+        return tuple(
+            Seen(self._name(number), self._simulator.object_at(number))
+            for number in range(len(self._objects))
+        )
 
     def _name(self, number: int) -> str:
         return f"{self._objects[number].color} {self._objects[number].shape}"

@@ -1,7 +1,8 @@
-"""What thoughts claim of the scene, in the words of the script, beside what is so."""
+"""What thoughts say of the scene, in the words of the script, and whether it is so."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,46 +10,81 @@ from forethought.environments.manipulation.simulator import HIGHEST, LOWEST, Vec
 from forethought.environments.parts import last_match, read_field
 from forethought.types import Claim, ThoughtFacts
 
+COARSE = 12
+"""Bins of the workspace to which thoughts round a place, at most 2 cm: what fingers need, and what
+a small model learns to see."""
+
 WITHIN = 0.02
 """How far a claimed place may be from the true one, meters, in each direction: the fingers, open,
 still close around the object."""
 
-_PLACE = r"((?:b[0-9]{3}){3})\. "
-_REASON = re.compile(r"(?:b[0-9]{3}){3}\. (.+)")
+_REASON = re.compile(r": (?:b[0-9]{3}){3}\. (.+)")
 _ACTION = r'"action"\s*:\s*"((?:b[0-9]{3}){8})"'
 _LARGEST = 255
 _MIDDLE = (127, 128)
 """Bins of no shift."""
 
 
-def manipulation_facts(
-    response: str, *, name: str, at: Vector, place: str, reason: str
-) -> ThoughtFacts:
-    """Where the object is, and why the next action is taken.
+class Seen(NamedTuple):
+    """An object on the table."""
+
+    name: str
+    at: Vector
+    """Meters [3]."""
+
+
+def write_thought(seen: Sequence[Seen], reason: str) -> str:
+    """Where the objects are, from left to right as the camera sees them; the one that is asked
+    for, and why the next action is taken.
 
     Args:
-        name: what the object is called.
-        at: its place, meters [3].
-        place: the same in bins of the workspace.
+        seen: all objects, the one that is asked for first.
+        reason: the script's.
+    """
+    across = sorted(seen, key=lambda one: one.at[0], reverse=True)
+    scene = ", ".join(f"{one.name} {_place(one.at[:2])}" for one in across)
+    return f"{scene}. {seen[0].name}: {_place(seen[0].at)}. {reason}"
+
+
+def manipulation_facts(response: str, *, seen: Sequence[Seen], reason: str) -> ThoughtFacts:
+    """Where the objects are, and why the next action is taken.
+
+    Args:
+        response: the agent's.
+        seen: all objects, the one that is asked for first.
         reason: the script's, in the present state.
     """
     thoughts = read_field(response, "thoughts") or ""
-    said = last_match(re.escape(name) + ": " + _PLACE, thoughts)
-    true = said if said is not None and _is_near(said, at) else place
     found = _REASON.search(thoughts)
+    wanted = seen[0]
     return ThoughtFacts(
-        perceived=(Claim(f"place of {name}", said, true),),
+        perceived=(
+            *(_claim(f"place of {name}", thoughts, f"{name} ", at[:2]) for name, at in seen),
+            _claim(f"place to reach for {wanted.name}", thoughts, f"{wanted.name}: ", wanted.at),
+        ),
         inferred=(Claim("reason", None if found is None else found[1], reason),),
         concluded_actions=tuple(_carried_out(response, "" if found is None else found[1])),
     )
 
 
+def _claim(name: str, thoughts: str, before: str, at: Vector) -> Claim:
+    """What is said behind these words of a place along the axes that `at` has."""
+    said = last_match(re.escape(before) + f"((?:b[0-9]{{3}}){{{len(at)}}})[.,]", thoughts)
+    return Claim(name, said, said if said is not None and _is_near(said, at) else _place(at))
+
+
+def _place(at: Vector) -> str:
+    axes = slice(len(at))
+    low, high = LOWEST[axes], HIGHEST[axes]
+    share = (np.clip(at, low, high) - low) / (high - low)
+    return "".join(f"b{COARSE * round(number * _LARGEST / COARSE):03d}" for number in share)
+
+
 def _is_near(said: str, at: Vector) -> bool:
-    bins = np.array(_bins(said))
-    claimed = LOWEST + bins / _LARGEST * (HIGHEST - LOWEST)
-    return bool(
-        bins.max() <= _LARGEST and np.abs(claimed - np.clip(at, LOWEST, HIGHEST)).max() <= WITHIN
-    )
+    bins, axes = np.array(_bins(said)), slice(len(at))
+    low, high = LOWEST[axes], HIGHEST[axes]
+    claimed = low + bins / _LARGEST * (high - low)
+    return bool(bins.max() <= _LARGEST and np.abs(claimed - np.clip(at, low, high)).max() <= WITHIN)
 
 
 def _carried_out(response: str, reason: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,10 +14,18 @@ from tests.unit.environments.manipulation.renderer import draws
 if MISSING is None:
     from forethought.environments.manipulation.manipulation import Manipulation
     from forethought.environments.manipulation.simulator import HIGHEST, LOWEST
-    from forethought.environments.manipulation.thoughts import WITHIN, manipulation_facts
+    from forethought.environments.manipulation.thoughts import (
+        WITHIN,
+        Seen,
+        manipulation_facts,
+        write_thought,
+    )
 
-    AT = (LOWEST + HIGHEST) / 2
-    """In the middle: bins 127 or 128."""
+    MIDDLE = (LOWEST + HIGHEST) / 2
+    """Bins 127 or 128, rounded to 132."""
+    LEFT = MIDDLE + np.array([0.1, -0.05, 0.0])
+    """Rounded to b192 (188.2) and b096 (92.1)."""
+    SEEN = (Seen("red egg", MIDDLE), Seen("pink cube", LEFT), Seen("blue disc", LOWEST))
 
 pytestmark = draws
 
@@ -26,8 +35,41 @@ REASON = "it is between the fingers: close"
 
 def facts_of(thoughts: str, action: str = "", reason: str = REASON) -> ThoughtFacts:
     response = f'{{\n"thoughts": {json.dumps(thoughts)},\n"action": "{action}"\n}}'
-    middle = "b128" * 3
-    return manipulation_facts(response, name="red egg", at=AT, place=middle, reason=reason)
+    return manipulation_facts(response, seen=SEEN, reason=reason)
+
+
+def test_a_thought_names_all_objects_from_left_to_right_then_the_one_that_is_asked_for() -> None:
+    assert write_thought(SEEN, REASON) == (
+        f"pink cube b192b096, red egg b132b132, blue disc b000b000. red egg: b132b132b132. {REASON}"
+    )
+    facts = facts_of(write_thought(SEEN, REASON))
+    assert [claim.name for claim in facts.perceived] == [
+        "place of red egg",
+        "place of pink cube",
+        "place of blue disc",
+        "place to reach for red egg",
+    ]
+    assert all(claim.is_true for claim in facts.perceived)
+
+
+@pytest.mark.parametrize("share", np.linspace(0, 1, 50))
+def test_a_rounded_place_is_true(share: float) -> None:
+    at = LOWEST + share * (HIGHEST - LOWEST)
+    said = write_thought([Seen("red egg", at)], REASON)
+    facts = manipulation_facts(
+        json.dumps({"thoughts": said}), seen=[Seen("red egg", at)], reason=REASON
+    )
+    assert len(facts.perceived) == 2
+    assert all(claim.is_true for claim in facts.perceived), facts
+
+
+def test_a_place_in_the_list_is_true_or_not() -> None:
+    said = "pink cube b192b132, red egg b132b128, blue disc b000. "
+    egg, cube, disc, reached = facts_of(said).perceived
+    assert (egg.claimed, egg.is_true) == ("b132b128", True)
+    assert cube == Claim("place of pink cube", "b192b132", "b192b096")
+    assert disc == Claim("place of blue disc", None, "b000b000")
+    assert reached == Claim("place to reach for red egg", None, "b132b132b132")
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -38,16 +80,16 @@ def test_a_place_is_true_within_two_centimeters(axis: int) -> None:
         bins = [128, 128, 128]
         bins[axis] += shift
         said = "".join(f"b{number:03d}" for number in bins)
-        (claim,) = facts_of(f"red egg: {said}. {REASON}").perceived
+        claim = facts_of(f"red egg: {said}. {REASON}").perceived[-1]
         assert claim.claimed == said
         assert claim.is_true == is_true, (axis, shift, claim)
 
 
 def test_another_object_a_missing_place_and_a_bin_that_is_none() -> None:
     for thoughts in (f"red tower: b128b128b128. {REASON}", "I do not know", ""):
-        (claim,) = facts_of(thoughts).perceived
-        assert claim == Claim("place of red egg", None, "b128b128b128")
-    (claim,) = facts_of(f"red egg: b999b128b128. {REASON}").perceived
+        claim = facts_of(thoughts).perceived[-1]
+        assert claim == Claim("place to reach for red egg", None, "b132b132b132")
+    claim = facts_of(f"red egg: b999b128b128. {REASON}").perceived[-1]
     assert (claim.claimed, claim.is_true) == ("b999b128b128", False)
 
 
@@ -59,7 +101,21 @@ def test_a_reason_is_that_of_the_script_or_wrong() -> None:
     assert facts_of("hm").inferred == (Claim("reason", None, REASON),)
 
 
-PIECES = ("red egg", ": ", "b128", "b999", "b", "0", ". ", REASON, "it is held: lift", ": ", "é")
+PIECES = (
+    "red egg",
+    ": ",
+    "b128",
+    "b999",
+    "b",
+    "0",
+    ". ",
+    ", ",
+    "red egg b128b128",
+    REASON,
+    "it is held: lift",
+    ": ",
+    "é",
+)
 
 
 @given(
