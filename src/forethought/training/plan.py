@@ -96,8 +96,7 @@ def open_outline(config: LanguageConfig) -> Outline:
     task, loaded = _open(config)
     if loaded is None:
         size = SIZES[config.model]
-        sample = sample_of(task, config)
-        made = make_tiny(sample.texts, sample.images, seed=config.seed, size=size)
+        made = make_tiny(*sample_of(task, config), seed=config.seed, size=size)
         loaded = _adapted(made, config)
     encoder = Encoder(loaded.model, loaded.processor)
     return Outline(task, encoder, _measure(loaded, encoder))
