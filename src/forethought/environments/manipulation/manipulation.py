@@ -263,8 +263,8 @@ class Manipulation:
 
     def _seen(self) -> tuple[Seen, ...]:
         return tuple(
-            Seen(self._name(number), self._simulator.object_at(number))
-            for number in range(len(self._objects))
+            Seen(one.color, self._simulator.object_at(number))
+            for number, one in enumerate(self._objects)
         )
 
     def _name(self, number: int) -> str:

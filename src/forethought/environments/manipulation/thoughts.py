@@ -18,7 +18,8 @@ WITHIN = 0.02
 """How far a claimed place may be from the true one, meters, in each direction: the fingers, open,
 still close around the object."""
 
-_REASON = re.compile(r": (?:b[0-9]{3}){3}\. (.+)")
+_REACH = "reach for "
+_REASON = re.compile(_REACH + r"[a-z]+ (?:b[0-9]{3}){3}\. (.+)")
 _ACTION = r'"action"\s*:\s*"((?:b[0-9]{3}){8})"'
 _LARGEST = 255
 _MIDDLE = (127, 128)
@@ -26,24 +27,24 @@ _MIDDLE = (127, 128)
 
 
 class Seen(NamedTuple):
-    """An object on the table."""
+    """An object on the table; no other one has its color."""
 
-    name: str
+    color: str
     at: Vector
     """Meters [3]."""
 
 
 def write_thought(seen: Sequence[Seen], reason: str) -> str:
-    """Where the objects are, from left to right as the camera sees them; the one that is asked
-    for, and why the next action is taken.
+    """Where the objects are, from left to right as the camera sees them; the one to reach for, and
+    why the next action is taken. Places follow the color at once: that can be copied.
 
     Args:
         seen: all objects, the one that is asked for first.
         reason: the script's.
     """
     across = sorted(seen, key=lambda one: one.at[0], reverse=True)
-    scene = ", ".join(f"{one.name} {_place(one.at[:2])}" for one in across)
-    return f"{scene}. {seen[0].name}: {_place(seen[0].at)}. {reason}"
+    scene = ", ".join(f"{one.color} {_place(one.at[:2])}" for one in across)
+    return f"{scene}. {_REACH}{seen[0].color} {_place(seen[0].at)}. {reason}"
 
 
 def manipulation_facts(response: str, *, seen: Sequence[Seen], reason: str) -> ThoughtFacts:
@@ -59,8 +60,8 @@ def manipulation_facts(response: str, *, seen: Sequence[Seen], reason: str) -> T
     wanted = seen[0]
     return ThoughtFacts(
         perceived=(
-            *(_claim(f"place of {name}", thoughts, f"{name} ", at[:2]) for name, at in seen),
-            _claim(f"place to reach for {wanted.name}", thoughts, f"{wanted.name}: ", wanted.at),
+            *(_claim(f"place of {color}", thoughts, f"{color} ", at[:2]) for color, at in seen),
+            _claim("place to reach for", thoughts, f"{_REACH}{wanted.color} ", wanted.at),
         ),
         inferred=(Claim("reason", None if found is None else found[1], reason),),
         concluded_actions=tuple(_carried_out(response, "" if found is None else found[1])),

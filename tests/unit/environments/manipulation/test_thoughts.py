@@ -25,7 +25,7 @@ if MISSING is None:
     """Bins 127 or 128, rounded to 132."""
     LEFT = MIDDLE + np.array([0.1, -0.05, 0.0])
     """Rounded to b192 (188.2) and b096 (92.1)."""
-    SEEN = (Seen("red egg", MIDDLE), Seen("pink cube", LEFT), Seen("blue disc", LOWEST))
+    SEEN = (Seen("red", MIDDLE), Seen("pink", LEFT), Seen("blue", LOWEST))
 
 pytestmark = draws
 
@@ -40,14 +40,14 @@ def facts_of(thoughts: str, action: str = "", reason: str = REASON) -> ThoughtFa
 
 def test_a_thought_names_all_objects_from_left_to_right_then_the_one_that_is_asked_for() -> None:
     assert write_thought(SEEN, REASON) == (
-        f"pink cube b192b096, red egg b132b132, blue disc b000b000. red egg: b132b132b132. {REASON}"
+        f"pink b192b096, red b132b132, blue b000b000. reach for red b132b132b132. {REASON}"
     )
     facts = facts_of(write_thought(SEEN, REASON))
     assert [claim.name for claim in facts.perceived] == [
-        "place of red egg",
-        "place of pink cube",
-        "place of blue disc",
-        "place to reach for red egg",
+        "place of red",
+        "place of pink",
+        "place of blue",
+        "place to reach for",
     ]
     assert all(claim.is_true for claim in facts.perceived)
 
@@ -55,21 +55,21 @@ def test_a_thought_names_all_objects_from_left_to_right_then_the_one_that_is_ask
 @pytest.mark.parametrize("share", np.linspace(0, 1, 50))
 def test_a_rounded_place_is_true(share: float) -> None:
     at = LOWEST + share * (HIGHEST - LOWEST)
-    said = write_thought([Seen("red egg", at)], REASON)
+    said = write_thought([Seen("red", at)], REASON)
     facts = manipulation_facts(
-        json.dumps({"thoughts": said}), seen=[Seen("red egg", at)], reason=REASON
+        json.dumps({"thoughts": said}), seen=[Seen("red", at)], reason=REASON
     )
     assert len(facts.perceived) == 2
     assert all(claim.is_true for claim in facts.perceived), facts
 
 
 def test_a_place_in_the_list_is_true_or_not() -> None:
-    said = "pink cube b192b132, red egg b132b128, blue disc b000. "
-    egg, cube, disc, reached = facts_of(said).perceived
-    assert (egg.claimed, egg.is_true) == ("b132b128", True)
-    assert cube == Claim("place of pink cube", "b192b132", "b192b096")
-    assert disc == Claim("place of blue disc", None, "b000b000")
-    assert reached == Claim("place to reach for red egg", None, "b132b132b132")
+    said = "pink b192b132, red b132b128, blue b000. "
+    red, pink, blue, reached = facts_of(said).perceived
+    assert (red.claimed, red.is_true) == ("b132b128", True)
+    assert pink == Claim("place of pink", "b192b132", "b192b096")
+    assert blue == Claim("place of blue", None, "b000b000")
+    assert reached == Claim("place to reach for", None, "b132b132b132")
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -80,22 +80,22 @@ def test_a_place_is_true_within_two_centimeters(axis: int) -> None:
         bins = [128, 128, 128]
         bins[axis] += shift
         said = "".join(f"b{number:03d}" for number in bins)
-        claim = facts_of(f"red egg: {said}. {REASON}").perceived[-1]
+        claim = facts_of(f"reach for red {said}. {REASON}").perceived[-1]
         assert claim.claimed == said
         assert claim.is_true == is_true, (axis, shift, claim)
 
 
 def test_another_object_a_missing_place_and_a_bin_that_is_none() -> None:
-    for thoughts in (f"red tower: b128b128b128. {REASON}", "I do not know", ""):
+    for thoughts in (f"reach for blue b128b128b128. {REASON}", "I do not know", ""):
         claim = facts_of(thoughts).perceived[-1]
-        assert claim == Claim("place to reach for red egg", None, "b132b132b132")
-    claim = facts_of(f"red egg: b999b128b128. {REASON}").perceived[-1]
+        assert claim == Claim("place to reach for", None, "b132b132b132")
+    claim = facts_of(f"reach for red b999b128b128. {REASON}").perceived[-1]
     assert (claim.claimed, claim.is_true) == ("b999b128b128", False)
 
 
 def test_a_reason_is_that_of_the_script_or_wrong() -> None:
     for reason, is_true in ((REASON, True), ("it is held: lift", False)):
-        (claim,) = facts_of(f"red egg: b128b128b128. {reason}").inferred
+        (claim,) = facts_of(f"reach for red b128b128b128. {reason}").inferred
         assert claim == Claim("reason", reason, REASON)
         assert claim.is_true == is_true
     assert facts_of("hm").inferred == (Claim("reason", None, REASON),)
@@ -110,7 +110,7 @@ PIECES = (
     "0",
     ". ",
     ", ",
-    "red egg b128b128",
+    "red b128b128",
     REASON,
     "it is held: lift",
     ": ",
@@ -149,7 +149,7 @@ OPEN, CLOSED = "b000", "b255"
 )
 def test_an_action_that_does_what_was_said(reason: str, z: str, grip: str, does: bool) -> None:
     action = "".join((*STILL[:2], z, *STILL[3:], grip, "b000"))
-    facts = facts_of(f"red egg: b128b128b128. {reason}", action)
+    facts = facts_of(f"reach for red b128b128b128. {reason}", action)
     assert facts.concluded_actions == ((action,) if does else ())
 
 
