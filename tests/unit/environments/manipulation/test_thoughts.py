@@ -102,7 +102,7 @@ def test_a_reason_is_that_of_the_script_or_wrong() -> None:
 
 
 PIECES = (
-    "red egg",
+    "reach for red ",
     ": ",
     "b128",
     "b999",
