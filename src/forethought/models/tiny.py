@@ -38,13 +38,13 @@ PAPER: Color = (0.95, 0.95, 0.95)
 PAD, END, IMAGE = "<|pad|>", "<|end|>", "<image>"
 SPECIAL_TOKENS = (PAD, END, "<|system|>", "<|user|>", "<|assistant|>", IMAGE)
 
-# A bin of a robot's action, "b012", a cell of a room, "#" or "_", with the space or line break
-# before it, a name that ends in a digit, "Ng1", one digit, one operator, one word with its space,
-# or a run of the rest: a bin, or a square and who stands on it, can be one token, every cell of a
-# room has its own place, formulas stay readable token by token, and the punctuation between two
-# JSON fields is one token.
+# A bin of a robot's action with the space before it, "b012", a cell of a room, "#" or "_", with the
+# space or line break before it, a name that ends in a digit, "Ng1", one digit, one operator, one
+# word with its space, or a run of the rest: a bin, or a square and who stands on it, can be one
+# token, every cell of a room has its own place, formulas stay readable token by token, and the
+# punctuation between two JSON fields is one token.
 PIECES = (
-    r"(?<![A-Za-z])b[0-9]{3}(?![0-9])|"
+    r" ?(?<![A-Za-z])b[0-9]{3}(?![0-9])|"
     r"(?:[ \n]|^)[#_](?=[ \n]|$)|"
     r" ?[A-Za-z]{1,4}[0-9](?![0-9])|[0-9]|[+\-*/()=]| ?[A-Za-z]+|[^A-Za-z0-9+\-*/()=]+"
 )

@@ -19,9 +19,10 @@ WITHIN = 0.02
 still close around the object."""
 
 _REACH = "reach for "
-_REASON = re.compile(_REACH + r"[a-z]+ (?:b[0-9]{3}){3}\. (.+)")
+_REASON = re.compile(_REACH + r"(?:b[0-9]{3}){3}\. (.+)")
 _ACTION = r'"action"\s*:\s*"((?:b[0-9]{3}){8})"'
 _LARGEST = 255
+_YES, _NO = "yes", "no"
 _MIDDLE = (127, 128)
 """Bins of no shift."""
 
@@ -35,16 +36,20 @@ class Seen(NamedTuple):
 
 
 def write_thought(seen: Sequence[Seen], reason: str) -> str:
-    """Where the objects are, from left to right as the camera sees them; the one to reach for, and
-    why the next action is taken. Places follow the color at once: that can be copied.
+    """Where the objects are, from left to right as the camera sees them, and whether it is the one
+    that is asked for; the place to reach for, and why the next action is taken.
+
+    A small model learns this sooner than the place alone (lab note 2026-11-25_robot_camera).
 
     Args:
         seen: all objects, the one that is asked for first.
         reason: the script's.
     """
     across = sorted(seen, key=lambda one: one.at[0], reverse=True)
-    scene = ", ".join(f"{one.color} {_place(one.at[:2])}" for one in across)
-    return f"{scene}. {_REACH}{seen[0].color} {_place(seen[0].at)}. {reason}"
+    scene = ", ".join(
+        f"{one.color} {_YES if one is seen[0] else _NO} {_place(one.at[:2])}" for one in across
+    )
+    return f"I see {scene}. {_REACH}{_place(seen[0].at)}. {reason}"
 
 
 def manipulation_facts(response: str, *, seen: Sequence[Seen], reason: str) -> ThoughtFacts:
@@ -60,8 +65,16 @@ def manipulation_facts(response: str, *, seen: Sequence[Seen], reason: str) -> T
     wanted = seen[0]
     return ThoughtFacts(
         perceived=(
-            *(_claim(f"place of {color}", thoughts, f"{color} ", at[:2]) for color, at in seen),
-            _claim("place to reach for", thoughts, f"{_REACH}{wanted.color} ", wanted.at),
+            *(
+                _claim(
+                    f"place of {one.color}",
+                    thoughts,
+                    f"{one.color} {_YES if one is wanted else _NO} ",
+                    one.at[:2],
+                )
+                for one in seen
+            ),
+            _claim("place to reach for", thoughts, _REACH, wanted.at),
         ),
         inferred=(Claim("reason", None if found is None else found[1], reason),),
         concluded_actions=tuple(_carried_out(response, "" if found is None else found[1])),

@@ -40,7 +40,8 @@ def facts_of(thoughts: str, action: str = "", reason: str = REASON) -> ThoughtFa
 
 def test_a_thought_names_all_objects_from_left_to_right_then_the_one_that_is_asked_for() -> None:
     assert write_thought(SEEN, REASON) == (
-        f"pink b192b096, red b132b132, blue b000b000. reach for red b132b132b132. {REASON}"
+        "I see pink no b192b096, red yes b132b132, blue no b000b000. "
+        f"reach for b132b132b132. {REASON}"
     )
     facts = facts_of(write_thought(SEEN, REASON))
     assert [claim.name for claim in facts.perceived] == [
@@ -64,12 +65,19 @@ def test_a_rounded_place_is_true(share: float) -> None:
 
 
 def test_a_place_in_the_list_is_true_or_not() -> None:
-    said = "pink b192b132, red b132b128, blue b000. "
+    said = "I see pink no b192b132, red yes b132b128, blue no b000. "
     red, pink, blue, reached = facts_of(said).perceived
     assert (red.claimed, red.is_true) == ("b132b128", True)
     assert pink == Claim("place of pink", "b192b132", "b192b096")
     assert blue == Claim("place of blue", None, "b000b000")
     assert reached == Claim("place to reach for", None, "b132b132b132")
+
+
+def test_a_place_is_claimed_with_whether_the_object_is_asked_for() -> None:
+    red, pink, _, _ = facts_of(
+        "I see red no b132b132, pink yes b192b096, blue no b000b000."
+    ).perceived
+    assert (red.claimed, pink.claimed) == (None, None)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
@@ -80,29 +88,29 @@ def test_a_place_is_true_within_two_centimeters(axis: int) -> None:
         bins = [128, 128, 128]
         bins[axis] += shift
         said = "".join(f"b{number:03d}" for number in bins)
-        claim = facts_of(f"reach for red {said}. {REASON}").perceived[-1]
+        claim = facts_of(f"reach for {said}. {REASON}").perceived[-1]
         assert claim.claimed == said
         assert claim.is_true == is_true, (axis, shift, claim)
 
 
 def test_another_object_a_missing_place_and_a_bin_that_is_none() -> None:
-    for thoughts in (f"reach for blue b128b128b128. {REASON}", "I do not know", ""):
+    for thoughts in (f"go to b128b128b128. {REASON}", "I do not know", ""):
         claim = facts_of(thoughts).perceived[-1]
         assert claim == Claim("place to reach for", None, "b132b132b132")
-    claim = facts_of(f"reach for red b999b128b128. {REASON}").perceived[-1]
+    claim = facts_of(f"reach for b999b128b128. {REASON}").perceived[-1]
     assert (claim.claimed, claim.is_true) == ("b999b128b128", False)
 
 
 def test_a_reason_is_that_of_the_script_or_wrong() -> None:
     for reason, is_true in ((REASON, True), ("it is held: lift", False)):
-        (claim,) = facts_of(f"reach for red b128b128b128. {reason}").inferred
+        (claim,) = facts_of(f"reach for b128b128b128. {reason}").inferred
         assert claim == Claim("reason", reason, REASON)
         assert claim.is_true == is_true
     assert facts_of("hm").inferred == (Claim("reason", None, REASON),)
 
 
 PIECES = (
-    "reach for red ",
+    "reach for ",
     ": ",
     "b128",
     "b999",
@@ -110,7 +118,7 @@ PIECES = (
     "0",
     ". ",
     ", ",
-    "red b128b128",
+    "red yes b128b128",
     REASON,
     "it is held: lift",
     ": ",
@@ -149,7 +157,7 @@ OPEN, CLOSED = "b000", "b255"
 )
 def test_an_action_that_does_what_was_said(reason: str, z: str, grip: str, does: bool) -> None:
     action = "".join((*STILL[:2], z, *STILL[3:], grip, "b000"))
-    facts = facts_of(f"reach for red b128b128b128. {reason}", action)
+    facts = facts_of(f"reach for b128b128b128. {reason}", action)
     assert facts.concluded_actions == ((action,) if does else ())
 
 
