@@ -120,8 +120,7 @@ def ppo_config(settings: Quickstart) -> PPOConfig:
     """A short horizon, for every step of this game is paid at once; little weight on the
     critic, whose error would otherwise move the model more than the rewards do. Every step
     pays for its distance from the SFT policy: a misread number that is sampled together with
-    a good action would otherwise be rewarded with it, and be learned. And an iteration ends
-    where it has moved the policy by a tenth of a nat per response.
+    a good action would otherwise be rewarded with it, and be learned.
     configs/quickstart_ppo.yaml holds the same."""
     return PPOConfig(
         model=sft_config(settings).output,
@@ -132,7 +131,6 @@ def ppo_config(settings: Quickstart) -> PPOConfig:
         kl_use="reward",
         gamma=0.5,
         clip=0.3,
-        target_kl=0.1,
         value_coefficient=0.05,
         value_clip=None,
         epochs=3,
