@@ -75,10 +75,6 @@ class PPOConfig:
     clip: float = 0.1
     """The ratio of new to old probability counts only within this distance of 1."""
 
-    target_kl: float | None = None
-    """Nats per response: an iteration's updates stop behind the first batch whose estimate of
-    KL(old || new) is above this (as CleanRL's do); null: all are made."""
-
     value_clip: float | None = 0.1
     """A critic's estimate counts only within this distance of what it was in the rollout, in
     standard deviations of the returns; null: wherever it is. RL4VLM: 0.1, in units of return."""
@@ -156,8 +152,6 @@ class PPOConfig:
         weight = self.step_advantage_weight
         require(0 <= weight < math.inf, "step_advantage_weight", weight, "0 or more")
         require(0 < self.clip < 1, "clip", self.clip, "between 0 and 1")
-        target = self.target_kl
-        require(target is None or target > 0, "target_kl", target, "above 0, or null")
         reach = self.value_clip
         require(reach is None or reach > 0, "value_clip", reach, "above 0, or null")
         coefficient = self.value_coefficient

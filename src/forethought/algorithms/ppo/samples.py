@@ -1,14 +1,13 @@
 """The steps of an iteration as PPO learns from them: their advantages, how likely the reference
 finds them, and how they lie in tensors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from forethought.algorithms.ppo.config import PPOConfig
@@ -227,13 +226,6 @@ def with_ref_logprobs(
         sample._replace(reference_logprobs=logprobs)
         for sample, logprobs in zip(samples, ref_logprobs, strict=True)
     ]
-
-
-def shuffled_batches(config: PPOConfig, iteration: int, steps: int) -> Iterator[NDArray[np.int64]]:
-    """Numbers of the steps of every batch of an iteration, epoch by epoch."""
-    for epoch in range(config.epochs):
-        order = np.random.default_rng([config.seed, iteration, epoch]).permutation(steps)
-        yield from np.array_split(order, config.updates_per_iteration // config.epochs)
 
 
 def penalized(

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from forethought.algorithms.ppo.config import PPOConfig
-from forethought.algorithms.ppo.samples import Old, Sample, lay_out, plan, shuffled_batches
+from forethought.algorithms.ppo.samples import Old, Sample, lay_out, plan
 from forethought.generation.huggingface import HuggingFacePolicy
 from forethought.losses.elements import masked_mean
 from forethought.losses.ppo import (
@@ -56,11 +56,6 @@ class Statistics(NamedTuple):
     clip_fraction: float
     value_clip_fraction: float
     gradient_norm: float
-    updates: float
-    """How many there were: fewer than planned where `target_kl` stopped them."""
-
-
-OF_LOSSES = Statistics._fields[:-2]
 
 
 def recompute_logprobs(
@@ -167,31 +162,27 @@ def improve(
     norms: list[float] = []
     updates = config.updates_per_iteration
     is_warming_up = config.has_critic and iteration < config.critic_warmup
-    for batch in shuffled_batches(config, iteration, len(sizes)):
-        mine = [samples[i - first] for i in batch if first <= i < first + len(samples)]
-        whole = BatchSize(steps=len(batch), tokens=sum(sizes[i] for i in batch))
-        before = totals.sums.clone()
-        losses = micro_losses(mine, whole, totals, context, critic_alone=is_warming_up)
-        position = span.at(len(norms) / updates) * updates
-        norms.append(updater.step(losses, position=position, critic_alone=is_warming_up))
-        if config.target_kl is not None:
-            kl = run.sum(totals.sums - before)[OF_LOSSES.index("approximate_kl")]
-            if kl > config.target_kl:
-                break
+    for epoch in range(config.epochs):
+        order = np.random.default_rng([config.seed, iteration, epoch]).permutation(len(sizes))
+        for batch in np.array_split(order, updates // config.epochs):
+            mine = [samples[i - first] for i in batch if first <= i < first + len(samples)]
+            whole = BatchSize(steps=len(batch), tokens=sum(sizes[i] for i in batch))
+            losses = micro_losses(mine, whole, totals, context, critic_alone=is_warming_up)
+            position = span.at(len(norms) / updates) * updates
+            norms.append(updater.step(losses, position=position, critic_alone=is_warming_up))
     policy.weights_changed()
     largest = max(run.gather([totals.max_ratio_error]))
     require_on_policy(largest, config.compute, config.generation)
     means = run.sum(totals.sums) / len(norms)
-    norm = float(np.mean(norms))
-    return Statistics(*means.tolist(), gradient_norm=norm, updates=len(norms)), largest
+    return Statistics(*means.tolist(), gradient_norm=float(np.mean(norms))), largest
 
 
 @dataclass
 class Totals:
     """What micro-batches have in all."""
 
-    sums: Tensor = field(default_factory=lambda: torch.zeros(len(OF_LOSSES)))
-    """Of those `Statistics` that losses give, in their order."""
+    sums: Tensor = field(default_factory=lambda: torch.zeros(len(Statistics._fields) - 1))
+    """Of `Statistics`, in their order: all but the gradient's norm."""
 
     max_ratio_error: float = 0.0
     """Largest |ratio - 1| before the update, where nothing was scored before it."""

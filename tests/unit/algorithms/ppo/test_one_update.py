@@ -1,7 +1,7 @@
 """With one update between two collections, its own forward pass takes the place of the scoring
 pass: nothing else changes, and responses of other weights are refused as before."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,6 @@ from tests.contract.architectures.conftest import fresh_accelerate
 from tests.contract.architectures.runs import metrics_of
 from tests.durability.comparison import largest_difference
 from tests.unit.algorithms.conftest import crossing_ppo
-from tests.unit.algorithms.ppo.conftest import change_samples
 
 __all__ = ["fresh_accelerate"]  # a fixture that every test uses
 
@@ -32,6 +31,17 @@ def count_scorings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(ppo, "recompute_logprobs", recompute)
     return counted
+
+
+def change_samples(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[int, Sample], Sample]
+) -> None:
+    sound = ppo.compute_advantages
+
+    def changed(*arguments: Any) -> list[Sample]:
+        return [change(number, sample) for number, sample in enumerate(sound(*arguments))]
+
+    monkeypatch.setattr(ppo, "compute_advantages", changed)
 
 
 CRITIC: dict[str, Any] = {}
