@@ -33,7 +33,11 @@ Color = tuple[float, float, float]
 """Brightness of red, green and blue, from 0 to 1."""
 
 PAPER: Color = (0.95, 0.95, 0.95)
-"""The background of a model that has not been shown an image."""
+"""The background of the card games, and of a model that has not been shown an image."""
+
+LIKE_PAPER = 0.1
+"""How far from it, in each channel, a background is still called paper: nothing is seen sooner
+for a smaller distance, and the card games' results stay those that were measured."""
 
 PAD, END, IMAGE = "<|pad|>", "<|end|>", "<image>"
 SPECIAL_TOKENS = (PAD, END, "<|system|>", "<|user|>", "<|assistant|>", IMAGE)
@@ -120,8 +124,8 @@ def wrap_tokenizer(tokenizer: Tokenizer) -> PreTrainedTokenizerFast:
 
 
 def background_of(images: Iterable[Image]) -> Color:
-    """The median color of the pixels of images [height, width, 3], each channel by itself; that of
-    paper where there are none.
+    """The median color of the pixels of images [height, width, 3], each channel by itself; paper
+    where there are none, or where it is about as bright.
 
     It is what the processor presents as 0. A patch with nothing on it is silent then, instead of
     one of many that are all alike and loud: NumberLine's digits are read after 40 updates instead
@@ -134,8 +138,9 @@ def background_of(images: Iterable[Image]) -> Color:
     if not counts.any():
         return PAPER
     below = counts.cumsum(axis=1)
-    red, green, blue = (below >= below[:, -1:] / 2).argmax(axis=1) / 255
-    return (float(red), float(green), float(blue))
+    red, green, blue = ((below >= below[:, -1:] / 2).argmax(axis=1) / 255).tolist()
+    is_paper = max(abs(red - PAPER[0]), abs(green - PAPER[1]), abs(blue - PAPER[2])) <= LIKE_PAPER
+    return PAPER if is_paper else (red, green, blue)
 
 
 def build_processor(

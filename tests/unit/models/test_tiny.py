@@ -36,6 +36,18 @@ def test_the_background_is_the_median_of_each_channel_over_all_images() -> None:
     assert background_of([]) == PAPER
 
 
+@pytest.mark.parametrize(
+    ("color", "is_paper"),
+    [((250, 247, 238), True), ((255, 255, 217), True), ((255, 255, 216), False)],
+)
+def test_a_background_about_as_bright_as_paper_is_paper(
+    color: tuple[int, int, int], is_paper: bool
+) -> None:
+    found = background_of([np.full((2, 2, 3), color, dtype=np.uint8)])
+    assert (found == PAPER) == is_paper
+    assert is_paper or found == tuple(channel / 255 for channel in color)
+
+
 def test_the_background_becomes_zero() -> None:
     table: Any = np.full((64, 64, 3), (193, 193, 184), dtype=np.uint8)
     table[:8, :8] = (255, 0, 0)

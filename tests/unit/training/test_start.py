@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from forethought.algorithms.sft.config import SFTConfig
 from forethought.configs.parts import EnvironmentConfig
-from forethought.environments.cards.drawing import PAPER
 from forethought.environments.contract import ExpertAction
-from forethought.models.tiny import Color, train_tokenizer
+from forethought.models.tiny import PAPER, Color, train_tokenizer
 from forethought.prompts.responses import write_response
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.task import Task, open_task
@@ -64,8 +65,13 @@ class OnlyProcess:
         return items
 
 
-def test_the_background_is_that_of_the_environment() -> None:
-    config = SFTConfig(environment=EnvironmentConfig(id="NumberLine", image_size=64))
+@pytest.mark.parametrize(
+    ("game", "expected"),
+    [("NumberLine", PAPER), ("gym:FrozenLake-v1", PAPER)],
+    ids=["paper", "no images"],
+)
+def test_the_background_is_that_of_the_environment(game: str, expected: Color) -> None:
+    config = SFTConfig(environment=EnvironmentConfig(id=game, image_size=64))
     task = open_task(config.environment, config.prompt, default_image_size=64)
     _, background = prepare_tiny(task, config, cast(Any, OnlyProcess()))
-    assert background == tuple(channel / 255 for channel in PAPER)
+    assert background == expected
