@@ -83,7 +83,7 @@ class Manipulation:
 
     Data policy: the script with errors: where it sees the object is off by a normal error with
     (1 - skill) 5 cm, every shift by one with (1 - skill) 1 cm, and it does not see whether it holds
-    the object; at its end it ends the episode.
+    the object; at its end it ends the episode. It says where it sees things.
 
     Failure: a position or velocity that is no number is a crash, never a reward.
 
@@ -219,13 +219,18 @@ class Manipulation:
     def data_policy(self, skill: float, randomness: np.random.Generator) -> DataPolicy:
         require_option(0 <= skill <= 1, "skill", skill, "0 (careless) to 1 (no errors)")
         error = 1 - skill
-        script = Script(aim=randomness.normal(0.0, 0.05 * error, 2))
+        aim = randomness.normal(0.0, 0.05 * error, 2)
+        script = Script(aim=aim)
 
         def answer() -> ExpertAction:
             decision = script.decide(self._simulator, self._goal)
             noise = randomness.normal(0.0, 0.01 * error / MAX_SHIFT, 3)
             shift = np.clip(decision.shift + noise, -1.0, 1.0)
-            return ExpertAction(to_action(decision._replace(shift=shift)), ())
+            wanted, *others = self._seen()
+            wanted = wanted._replace(at=wanted.at + np.append(aim, 0.0))
+            thought = write_thought((wanted, *others), decision.why)
+            action = to_action(decision._replace(shift=shift))
+            return ExpertAction(action, (("thoughts", json.dumps(thought)),))
 
         return answer
 
