@@ -17,7 +17,7 @@ from transformers import (
 from transformers.models.qwen2_5_vl.configuration_qwen2_5_vl import Qwen2_5_VLConfig
 
 from forethought.models.loading import LoadedModel
-from forethought.models.tiny import TinySize, build_model, build_processor, train_tokenizer
+from forethought.models.tiny import TinySize, make_tiny, train_tokenizer
 
 VOCABULARY = 1024
 TEXT = "look think act learn card number target sum formula choose"
@@ -30,10 +30,7 @@ class NamedModel(NamedTuple):
 
 def make_models() -> Iterator[NamedModel]:
     """The tiny model, which reads images; then, of words alone, other families' decoders."""
-    tokenizer = train_tokenizer([TEXT] * 2)
-    yield NamedModel(
-        "tiny", LoadedModel(build_model(tokenizer, seed=0), build_processor(tokenizer))
-    )
+    yield NamedModel("tiny", make_tiny([TEXT] * 2, seed=0))
     for name, config in _configs().items():
         is_text = name in ("llama", "gpt2")
         kind: Any = AutoModelForCausalLM if is_text else AutoModelForImageTextToText

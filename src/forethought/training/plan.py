@@ -32,7 +32,7 @@ from forethought.training.cost import (
     update_cost,
 )
 from forethought.training.phases import Stage
-from forethought.training.start import sample_of, with_adapters
+from forethought.training.start import surroundings_of, with_adapters
 from forethought.types import Prompt, Step, Trajectory
 
 SAMPLE_STEPS = 64
@@ -96,7 +96,7 @@ def open_outline(config: LanguageConfig) -> Outline:
     task, loaded = _open(config)
     if loaded is None:
         size = SIZES[config.model]
-        made = make_tiny(*sample_of(task, config), seed=config.seed, size=size)
+        made = make_tiny(*surroundings_of(task, config), seed=config.seed, size=size)
         loaded = _adapted(made, config)
     encoder = Encoder(loaded.model, loaded.processor)
     return Outline(task, encoder, _measure(loaded, encoder))

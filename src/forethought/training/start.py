@@ -38,17 +38,18 @@ from forethought.runs.checkpoints import MODEL_DIR, model_source
 from forethought.training.run import Run
 from forethought.types import Image, Trajectory
 
-SAMPLE_EPISODES = 300
-"""Expert episodes on whose text the tiny model's tokenizer is trained."""
+TOKENIZER_EPISODES = 300
+"""Expert episodes on whose text the tiny model's tokenizer is trained, and on whose first images
+its background is taken."""
 
-STORED_SAMPLE_EPISODES = 1_000
+STORED_TOKENIZER_EPISODES = 1_000
 """The same of stored episodes, whose players say more than the expert does."""
 
-SAMPLE_CHARACTERS = 1 << 14
+TOKENIZER_CHARACTERS = 1 << 14
 """Limit of one text: a tiny model has no positions for a longer one."""
 
 
-class Sample(NamedTuple):
+class Surroundings(NamedTuple):
     """What a randomly initialized model is prepared for."""
 
     texts: list[str]
@@ -110,7 +111,7 @@ def demonstrations(task: Task, config: LanguageConfig) -> Iterable[Trajectory]:
     return expert_episodes(task, config, expert_response(config.prompt.format))
 
 
-def sample_of(task: Task, config: LanguageConfig) -> Sample:
+def surroundings_of(task: Task, config: LanguageConfig) -> Surroundings:
     """What is said and seen in this environment, for a randomly initialized model.
 
     The texts are its vocabulary, if it has one, prompts and responses, those of the data where
@@ -120,18 +121,18 @@ def sample_of(task: Task, config: LanguageConfig) -> Sample:
         StorageError: nothing is stored there, or it is damaged.
     """
     if config.data is None:
-        episodes = islice(demonstrations(task, config), SAMPLE_EPISODES)
+        episodes = islice(demonstrations(task, config), TOKENIZER_EPISODES)
     else:
-        episodes = islice(read_shards(Path(config.data)), STORED_SAMPLE_EPISODES)
+        episodes = islice(read_shards(Path(config.data)), STORED_TOKENIZER_EPISODES)
     # Twice: what occurs once is no token.
     texts = ["".join(task.vocabulary)] * 2 if task.vocabulary else []
     images: list[Image] = []
     for trajectory in episodes:
         images += trajectory.steps[0].prompt.images
         for step in trajectory.steps:
-            texts += [message.text[:SAMPLE_CHARACTERS] for message in step.prompt.messages]
-            texts.append(step.completion.text[:SAMPLE_CHARACTERS])
-    return Sample(texts, images)
+            texts += [message.text[:TOKENIZER_CHARACTERS] for message in step.prompt.messages]
+            texts.append(step.completion.text[:TOKENIZER_CHARACTERS])
+    return Surroundings(texts, images)
 
 
 def prepare_tiny(
@@ -141,9 +142,8 @@ def prepare_tiny(
     to make the same."""
     own: list[tuple[str, Color]] = []
     if run.process == 0:
-        sample = sample_of(task, config)
-        trained = train_tokenizer(sample.texts)
-        own.append((trained.backend_tokenizer.to_str(), background_of(sample.images)))
+        texts, images = surroundings_of(task, config)
+        own.append((train_tokenizer(texts).backend_tokenizer.to_str(), background_of(images)))
     [(text, background)] = run.gather(own)
     return wrap_tokenizer(Tokenizer.from_str(text)), background
 

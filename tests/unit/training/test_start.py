@@ -12,7 +12,7 @@ from forethought.models.tiny import PAPER, Color, train_tokenizer
 from forethought.prompts.responses import write_response
 from forethought.rollouts.store import read_shards
 from forethought.rollouts.task import Task, open_task
-from forethought.training.start import prepare_tiny, sample_of
+from forethought.training.start import prepare_tiny, surroundings_of
 from tests.unit.algorithms.conftest import ACTION_ONLY, CROSSING
 
 
@@ -20,12 +20,12 @@ def test_the_tokenizer_reads_the_data_where_there_are_any(crossing: Task, walks:
     config = SFTConfig(data=str(walks), environment=CROSSING, prompt=ACTION_ONLY)
     steps = [step for trajectory in read_shards(walks) for step in trajectory.steps]
     told = [(*(m.text for m in step.prompt.messages), step.completion.text) for step in steps]
-    assert sample_of(crossing, config).texts == [text for texts in told for text in texts]
+    assert surroundings_of(crossing, config).texts == [text for texts in told for text in texts]
 
 
 def test_the_tokenizer_reads_the_expert_where_there_are_none(crossing: Task) -> None:
     config = SFTConfig(environment=CROSSING, prompt=ACTION_ONLY)
-    texts = sample_of(crossing, config).texts
+    texts = surroundings_of(crossing, config).texts
     assert {text for text in texts if text.startswith("{")} == {
         write_response(ExpertAction(move, ()), "action_only") for move in ("right", "down")
     }
@@ -46,7 +46,7 @@ class SecondProcess:
 
 def test_only_the_first_process_plays_and_trains_the_tokenizer(crossing: Task) -> None:
     config = SFTConfig(environment=CROSSING, prompt=ACTION_ONLY)
-    trained = train_tokenizer(sample_of(crossing, config).texts)
+    trained = train_tokenizer(surroundings_of(crossing, config).texts)
     other = SecondProcess((trained.backend_tokenizer.to_str(), (0.1, 0.2, 0.3)))
     taken_over, background = prepare_tiny(crossing, config, cast(Any, other))
     assert taken_over.get_vocab() == trained.get_vocab()

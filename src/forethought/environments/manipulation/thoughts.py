@@ -22,7 +22,6 @@ _REACH = "reach for "
 _REASON = re.compile(_REACH + r"(?:b[0-9]{3}){3}\. (.+)")
 _ACTION = r'"action"\s*:\s*"((?:b[0-9]{3}){8})"'
 _LARGEST = 255
-_YES, _NO = "yes", "no"
 _MIDDLE = (127, 128)
 """Bins of no shift."""
 
@@ -46,9 +45,7 @@ def write_thought(seen: Sequence[Seen], reason: str) -> str:
         reason: the script's.
     """
     across = sorted(seen, key=lambda one: one.at[0], reverse=True)
-    scene = ", ".join(
-        f"{one.color} {_YES if one is seen[0] else _NO} {_place(one.at[:2])}" for one in across
-    )
+    scene = ", ".join(_introduction(one, seen) + _place(one.at[:2]) for one in across)
     return f"I see {scene}. {_REACH}{_place(seen[0].at)}. {reason}"
 
 
@@ -62,23 +59,22 @@ def manipulation_facts(response: str, *, seen: Sequence[Seen], reason: str) -> T
     """
     thoughts = read_field(response, "thoughts") or ""
     found = _REASON.search(thoughts)
-    wanted = seen[0]
     return ThoughtFacts(
         perceived=(
             *(
-                _claim(
-                    f"place of {one.color}",
-                    thoughts,
-                    f"{one.color} {_YES if one is wanted else _NO} ",
-                    one.at[:2],
-                )
+                _claim(f"place of {one.color}", thoughts, _introduction(one, seen), one.at[:2])
                 for one in seen
             ),
-            _claim("place to reach for", thoughts, _REACH, wanted.at),
+            _claim("place to reach for", thoughts, _REACH, seen[0].at),
         ),
         inferred=(Claim("reason", None if found is None else found[1], reason),),
         concluded_actions=tuple(_carried_out(response, "" if found is None else found[1])),
     )
+
+
+def _introduction(one: Seen, seen: Sequence[Seen]) -> str:
+    """The words before an object's place: its color, and whether it is the one asked for."""
+    return f"{one.color} {'yes' if one is seen[0] else 'no'} "
 
 
 def _claim(name: str, thoughts: str, before: str, at: Vector) -> Claim:
@@ -88,15 +84,13 @@ def _claim(name: str, thoughts: str, before: str, at: Vector) -> Claim:
 
 
 def _place(at: Vector) -> str:
-    axes = slice(len(at))
-    low, high = LOWEST[axes], HIGHEST[axes]
+    low, high = LOWEST[: len(at)], HIGHEST[: len(at)]
     share = (np.clip(at, low, high) - low) / (high - low)
     return "".join(f"b{COARSE * round(number * _LARGEST / COARSE):03d}" for number in share)
 
 
 def _is_near(said: str, at: Vector) -> bool:
-    bins, axes = np.array(_bins(said)), slice(len(at))
-    low, high = LOWEST[axes], HIGHEST[axes]
+    bins, low, high = np.array(_bins(said)), LOWEST[: len(at)], HIGHEST[: len(at)]
     claimed = low + bins / _LARGEST * (high - low)
     return bool(bins.max() <= _LARGEST and np.abs(claimed - np.clip(at, low, high)).max() <= WITHIN)
 
