@@ -32,14 +32,15 @@ def find_renderer() -> Renderer:
     """EGL if it works here, else OSMesa; MUJOCO_GL, where it names one of both, decides.
 
     Raises:
-        MissingDependencyError: neither works.
+        MissingDependencyError: none of them works.
     """
     # Mesa's software renderer would start a thread per core, for 64 × 64 pixels.
     os.environ.setdefault("LP_NUM_THREADS", "0")
     wanted = os.environ.get("MUJOCO_GL", "").lower()
     named = os.environ.get("PYOPENGL_PLATFORM")
     reasons: list[str] = []
-    for name in (wanted,) if wanted in _BACKENDS else _BACKENDS:
+    is_named = wanted in _BACKENDS
+    for name in (wanted,) if is_named else _BACKENDS:
         try:
             context_class = import_module(f"mujoco.{name}").GLContext
             _try(context_class)
@@ -48,8 +49,9 @@ def find_renderer() -> Renderer:
             _forget(named)
         else:
             return Renderer(name, context_class)
+    tried = f"MUJOCO_GL={wanted}" if is_named else "EGL or OSMesa"
     raise MissingDependencyError(
-        f"Manipulation draws its images by EGL or OSMesa, and neither works here "
+        f"Manipulation draws its images by {tried}, which does not work here "
         f"({'; '.join(reasons)}) — run: {PACKAGES}"
     )
 

@@ -1,12 +1,35 @@
 """The scene in MuJoCo's XML: a table with a tray and a drawer, an arm, and three objects."""
 
+import os
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
-mujoco: Any = import_module("mujoco")
-"""The library, whose names no stub declares."""
+
+def _import_mujoco() -> Any:
+    """The library, also where MUJOCO_GL names a renderer that does not work here.
+
+    It loads the renderer of that name for a class of its own, which nothing here uses, and fails
+    with it; images are drawn, and what is missing for them said, by `camera.py`.
+    """
+    try:
+        return import_module("mujoco")
+    except ModuleNotFoundError:
+        raise
+    except Exception:  # Of a wrong name, and of each system's library, another one.
+        wanted = os.environ.get("MUJOCO_GL")
+        if wanted is None:
+            raise
+        os.environ["MUJOCO_GL"] = "disable"
+        try:
+            return import_module("mujoco")
+        finally:
+            os.environ["MUJOCO_GL"] = wanted
+
+
+mujoco: Any = _import_mujoco()
+"""MuJoCo, whose names no stub declares."""
 MujocoModel = Any
 MujocoData = Any
 

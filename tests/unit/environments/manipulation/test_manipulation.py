@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -125,12 +126,19 @@ def test_shapes_stand_still(shape: str) -> None:
     assert simulator.object_yaw(0) == pytest.approx(0.4, abs=0.1)
 
 
-def test_a_state_that_is_no_number_is_a_crash() -> None:
+@pytest.mark.parametrize("part", ["qpos", "qvel"])
+def test_a_state_that_is_no_number_is_a_crash(
+    part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """An error, and neither words of MuJoCo's own nor its file in the working directory."""
+    monkeypatch.chdir(tmp_path)
     environment = Manipulation(image_size=48)
     environment.reset(0)
-    environment._simulator.data.qvel[0] = np.nan
+    getattr(environment._simulator.data, part)[0] = np.nan
     with pytest.raises(CrashedSimulationError, match="expected a number"):
         environment.step(REST)
+    assert list(tmp_path.iterdir()) == []
+    assert capfd.readouterr() == ("", "")
 
 
 def test_images_show_what_is_there() -> None:
@@ -210,6 +218,21 @@ def test_one_line_where_nothing_draws() -> None:
     assert "EGL or OSMesa" in done.stderr
     assert "apt-get install" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("renderer", ["osmesa", "egl", "nonsense"])
+def test_states_need_no_renderer(renderer: str) -> None:
+    """MUJOCO_GL may name a renderer that is not there, or none: MuJoCo itself would not load."""
+    others = {name: value for name, value in os.environ.items() if name != "PYOPENGL_PLATFORM"}
+    done = subprocess.run(
+        [sys.executable, "-m", "forethought", "play", "Manipulation", "--options", "view=state"],
+        capture_output=True,
+        text=True,
+        input="q\n",
+        env={**others, "MUJOCO_GL": renderer},
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_renderer_is_one_of_two() -> None:
