@@ -15,7 +15,11 @@ from forethought.environments.vector import Act, Observed, Reset, SubprocessRunn
 ENVIRONMENTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("Bandit", {}),
     ("Sokoban", {"view": "text"}),
+    ("Chess", {"start": "kqk", "board": "pieces", "notation": "san"}),
     ("gym:FrozenLake-v1", {}),
+    ("gym:Taxi-v4", {}),
+    ("gym:CliffWalking-v1", {}),
+    ("gym:minigrid:MiniGrid-DoorKey-5x5-v0", {}),
     ("gym:minigrid:BabyAI-GoToRedBall-v0", {}),
     ("WebShop", {"view": "text_rich"}),
     ("Manipulation", {"view": "state"}),

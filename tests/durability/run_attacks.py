@@ -260,7 +260,7 @@ class _flipped:  # noqa: N801
 
 
 def killed_runs(kills: int) -> Found:
-    """`kill -9` at random moments of seven algorithms, each followed by `--resume`: the run must
+    """`kill -9` at random moments of eight algorithms, each followed by `--resume`: the run must
     end as one that nobody stopped, byte for byte."""
     wrong: list[str] = []
     with tempfile.TemporaryDirectory() as name:
@@ -305,6 +305,7 @@ def _runs(folder: Path) -> dict[str, tuple[str, int]]:
         "q-sft": (f"train q-sft {stored}", 24),
         "ilql": (f"train ilql {stored}", 24),
         "archer": (f"train archer {stored}", 36),
+        "q-transformer": (f"train q-transformer {stored}", 12),
     }
 
 

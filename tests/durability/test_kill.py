@@ -59,6 +59,7 @@ def test_ppo_held_to_its_start_killed_at_three_random_moments(
     [
         "WebShop --environment.options view=text_rich per_page=2",
         "Sokoban --environment.options view=text",
+        "Chess --environment.options start=kqk board=pieces notation=san",
         "gym:FrozenLake-v1",
         pytest.param("gym:minigrid:BabyAI-GoToRedBall-v0", marks=with_minigrid),
         pytest.param("Manipulation --environment.options image_size=48", marks=draws),
