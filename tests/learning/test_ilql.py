@@ -32,6 +32,7 @@ def success(model: Path, beta: float) -> float:
     [
         pytest.param({}, id="ilql"),
         pytest.param({"targets": "monte_carlo"}, id="returns"),
+        pytest.param({"targets": "maximum", "support_min_probability": 0.05}, id="maximum"),
     ],
 )
 def test_it_takes_the_turn_and_imitation_does_not(

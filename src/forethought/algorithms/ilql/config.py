@@ -51,6 +51,12 @@ class ILQLConfig:
     r + γ max_a Q(s', a), which is Q-learning and needs a larger `cql_weight` (CQL); or the
     return that followed in the data (Monte-Carlo regression)."""
 
+    support_min_probability: float = 0.0
+    """The maximum of `targets: maximum` is over tokens to which π_φ gives at least this
+    probability. Other tokens' values are guesses, and the best of many guesses is too high, token
+    after token. 0: over all (CQL); above: as batch-constrained Q-learning (Fujimoto et al. 2019)
+    has it."""
+
     bc_epochs: float = 1.0
     """Passes over the data in the first phase; may be a fraction. 0: the model is π_φ
     already, such as a run of `train sft` on these data."""
@@ -100,5 +106,9 @@ class ILQLConfig:
         require(self.bc_epochs >= 0, "bc_epochs", self.bc_epochs, "0 or more")
         require_value_heads(expectile=self.expectile, head_learning_rate=self.head_learning_rate)
         require(self.epochs > 0, "epochs", self.epochs, "above 0")
+        least = self.support_min_probability
+        require(0 <= least < 1, "support_min_probability", least, "0 up to 1")
+        is_maximum, expected = self.targets == "maximum", "0 unless targets is maximum"
+        require(least == 0 or is_maximum, "support_min_probability", least, expected)
         weight = self.cql_weight
         require(0 <= weight < math.inf, "cql_weight", weight, "0 or more")

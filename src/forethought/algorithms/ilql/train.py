@@ -14,6 +14,7 @@ from torch import Tensor
 
 from forethought.algorithms.ilql.config import ILQLConfig
 from forethought.losses.ilql import conservative_loss, double_q_loss, expectile_loss
+from forethought.losses.q_sft import support_mask
 from forethought.models.loading import BEHAVIOR
 from forethought.offline.episodes import (
     Episode,
@@ -265,7 +266,23 @@ def target_values(rows: RowBatch, context: ILQLContext) -> tuple[Tensor, Tensor]
         return heads(hidden_NH).values_N, slow_N
     never = list(context.models.policy.encoder.placeholder_ids)
     slow_NV[:, never] = -torch.inf
+    if context.config.support_min_probability > 0:
+        slow_NV = slow_NV.where(supported(rows, context), -torch.inf)
     return slow_NV.amax(1), slow_N
+
+
+def supported(rows: RowBatch, context: ILQLContext) -> Tensor:
+    """Tokens that π_φ is likely enough to write, by the states of a micro-batch: bool [N, V]."""
+    module, least = context.models.policy.module, context.config.support_min_probability
+    module.without_dropout()
+
+    def is_likely(logits_nV: Tensor) -> tuple[Tensor]:
+        logprobs_nV = torch.log_softmax(logits_nV.float(), dim=-1)
+        return (support_mask(logprobs_NV=logprobs_nV, top_p=1.0, min_probability=least),)
+
+    with context.run.autocast():
+        hidden_NH = module.action_hidden(rows.tokens, rows.is_action_BT)
+        return module.in_chunks(is_likely, hidden_NH)[0]
 
 
 def plan_ilql(config: ILQLConfig) -> list[str]:

@@ -38,6 +38,10 @@ from tests.unit.algorithms.offline_runs import (
 )
 
 
+LEAST = 0.004
+"""Some tokens of a random policy are more likely, most are less."""
+
+
 @pytest.fixture
 def config(offline: dict[str, Any]) -> ILQLConfig:
     """Four updates of each phase, a checkpoint after every other one."""
@@ -71,6 +75,13 @@ def by_hand(values: ValueModel, ids: tuple[int, ...]) -> tuple[float, torch.Tens
         return float(heads.value(hidden)), slow_V
 
 
+def likelihoods(learner: ILQLContext, ids: tuple[int, ...]) -> torch.Tensor:
+    """π_φ of the next token, [V]."""
+    with torch.no_grad():
+        logits = learner.models.policy.module.model(input_ids=torch.tensor([ids])).logits
+        return logits[0, -1].softmax(-1)
+
+
 def targets_by_hand(episode: Episode, learner: ILQLContext) -> tuple[list[float], list[float]]:
     """Of Q, and of V where that is learned."""
     config, values = learner.config, learner.models.values
@@ -97,14 +108,21 @@ def targets_by_hand(episode: Episode, learner: ILQLContext) -> tuple[list[float]
         else:
             value, slow_V = seen[n + 1]
             slow_V[never] = -torch.inf
+            least = config.support_min_probability
+            slow_V[likelihoods(learner, prefixes[n + 1]) < least] = -torch.inf
             best = value if config.targets == "expectile" else float(slow_V.max())
             targets[n] = rewards[n] + discounts[n] * best
     return targets, own
 
 
-@pytest.mark.parametrize("targets", ["expectile", "maximum", "monte_carlo"])
-def test_targets_are_those_of_the_next_state(targets: Any, config: ILQLConfig) -> None:
-    learner = learner_of(replace(config, targets=targets))
+@pytest.mark.parametrize(
+    ("targets", "least"),
+    [("expectile", 0.0), ("maximum", 0.0), ("maximum", LEAST), ("monte_carlo", 0.0)],
+)
+def test_targets_are_those_of_the_next_state(
+    targets: Any, least: float, config: ILQLConfig
+) -> None:
+    learner = learner_of(replace(config, targets=targets, support_min_probability=least))
     policy = learner.models.policy
     # One to the goal, one into the pit.
     episodes = load_episodes(config.data, policy, lambda _: True)[:2]
@@ -199,6 +217,8 @@ def test_settings_come_back_equal(config: ILQLConfig, tmp_path: Path) -> None:
         ({"expectile": 1.0}, "expectile is 1.0 — expected between 0 and 1"),
         ({"cql_weight": -1.0}, "cql_weight is -1.0 — expected 0 or more"),
         ({"gamma": 1.1}, r"gamma is 1\.1"),
+        ({"support_min_probability": 1.0}, r"support_min_probability is 1\.0 — expected 0 up to 1"),
+        ({"support_min_probability": 0.1}, "expected 0 unless targets is maximum"),
         ({"head_learning_rate": 0.0}, r"head_learning_rate is 0\.0"),
         ({"prompt": PromptConfig(return_bins=4)}, r"prompt\.return_bins is 4 — expected 0"),
     ],
