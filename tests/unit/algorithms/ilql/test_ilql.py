@@ -37,7 +37,6 @@ from tests.unit.algorithms.offline_runs import (
     weights,
 )
 
-
 LEAST = 0.004
 """Some tokens of a random policy are more likely, most are less."""
 
