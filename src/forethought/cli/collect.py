@@ -17,7 +17,7 @@ from forethought.cli.settings import describe, read_settings
 from forethought.cli.terminal import collection_line, episodes_bar
 from forethought.configs.file import load_any_config
 from forethought.configs.parts import Inline, require
-from forethought.errors import ConfigError
+from forethought.errors import ConfigError, EnvironmentUnusableError
 from forethought.libraries import load_quietly
 from forethought.rollouts.store import read_shards
 from forethought.runs.run_folder import RunFolder
@@ -50,6 +50,11 @@ def collect(options: Collect) -> None:
     settings = options.collection
     with continued_by(lambda: "the same command goes on where it stopped"):
         stats = collect_episodes(settings, progress=episodes_bar("collect"))
+    if not stats.returns:
+        name = settings.environment.id
+        raise EnvironmentUnusableError(
+            f"{name}: {collection_line(stats)} — `forethought play {name}` shows why"
+        )
     if options.json:
         print(json.dumps({"folder": settings.output, **stats.summary()}, indent=2))
         return

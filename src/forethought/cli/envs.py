@@ -16,6 +16,8 @@ from forethought.environments import (
     make_environment,
 )
 from forethought.environments.contract import Ceiling, ceiling_of
+from forethought.environments.gym.description import describe
+from forethought.environments.registry import GYMNASIUM_PREFIX
 from forethought.errors import ForethoughtError
 
 _INDENT = "  "
@@ -27,7 +29,8 @@ class Envs:
     """Which environments, and how they are printed."""
 
     names: Annotated[tuple[str, ...], Operand("[NAME ...]")] = ()
-    """Environments to be told more of; by default a table of all."""
+    """Environments to be told more of, shipped ones or `gym:ID`; by default a table of all that are
+    shipped."""
 
     json: Switch = False
     """Print a JSON list, for programs."""
@@ -35,14 +38,16 @@ class Envs:
 
 def envs(settings: Envs) -> None:
     """List all environments: what is seen and done, and the best success rate that any policy can
-    reach. Of an environment that is named: rewards, success and options as well.
+    reach. Of an environment that is named: rewards, success and options as well. Any id of
+    Gymnasium's is an environment, too: gym:ID.
 
     Examples:
       forethought envs
       forethought envs Points24
+      forethought envs gym:FrozenLake-v1
       forethought envs --json
     """
-    specs = tuple(find_environment(name) for name in settings.names) or list_environments()
+    specs = tuple(_find(name) for name in settings.names) or list_environments()
     if settings.json:
         print(json.dumps([_to_json(spec) for spec in specs], indent=2))
     elif settings.names:
@@ -51,6 +56,11 @@ def envs(settings: Envs) -> None:
         header = ("environment", "sees", "best success", "summary")
         print("\n".join(align([header, *map(_cells, specs)], left=True)))
         print("\nmore of one: forethought envs Points24; play it: forethought play Points24")
+        print("any id of Gymnasium's works as gym:ID: forethought envs gym:FrozenLake-v1")
+
+
+def _find(name: str) -> EnvironmentSpec:
+    return describe(name) if name.startswith(GYMNASIUM_PREFIX) else find_environment(name)
 
 
 def _ceiling(spec: EnvironmentSpec) -> Ceiling | None:
@@ -112,6 +122,8 @@ def _in_words(spec: EnvironmentSpec) -> Iterator[str]:
         ("success", spec.success),
         ("best", best),
     ]
+    if spec.expert:
+        rows.append(("expert", spec.expert))
     if not is_installed(spec):
         rows.append(("install", _to_install(spec)))
     rows += [

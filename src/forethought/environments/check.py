@@ -23,7 +23,7 @@ from forethought.environments.check_values import (
 )
 from forethought.environments.contract import Environment, ExpertAction, Transition, WithExpert
 from forethought.environments.slots import Factory
-from forethought.errors import EnvironmentUnusableError
+from forethought.errors import EnvironmentUnusableError, ForethoughtError
 from forethought.types import Image, Metric, Observation
 
 __all__ = ["EnvironmentCheckError", "check_environment"]
@@ -152,6 +152,8 @@ def _choose(environment: Environment, moment: Moment, choices: random.Random) ->
 def _act(environment: Environment, action: str) -> Transition:
     try:
         return environment.step(action)
+    except ForethoughtError:
+        raise  # It names the call already.
     except Exception as error:
         raise EnvironmentCheckError(
             f"step({action[:40]!r}) raised {type(error).__name__}: {error} — expected a "
@@ -268,14 +270,12 @@ def prove(name: str, factory: Factory) -> str:
             f"{name} cannot be trained on: {error} — everything must follow from the seed of reset "
             "and the actions"
         ) from None
-    first, second = _start(factory, 0), _start(factory, 1)
-    seeds = "different seeds start differently" if first != second else "all seeds start alike"
-    return f"{name}: {EPISODES} episodes replayed on a second copy, step by step equal; {seeds}"
-
-
-def _start(factory: Factory, seed: int) -> str:
     environment = factory()
     try:
-        return environment.reset(seed).state_key
+        first, second = (environment.reset(seed).state_key for seed in (0, 1))
+        warning: str = getattr(environment, "state_key_warning", "")
     finally:
         environment.close()
+    seeds = "different seeds start differently" if first != second else "all seeds start alike"
+    found = f"{EPISODES} episodes replayed on a second copy, step by step equal; {seeds}"
+    return f"{name}: {found}; {warning}" if warning else f"{name}: {found}"

@@ -47,10 +47,14 @@ class EnvironmentSpec:
     """What to install: `pip install "forethought[extra]"`; None where the core suffices."""
     required_modules: tuple[str, ...] = ()
     """Modules of that extra, by which its presence is recognized."""
+    expert: str = ""
+    """Whether there is an expert, in words; the shipped ones all have one, and leave it empty."""
 
     @property
     def name(self) -> str:
-        """The short name: "Points24"."""
+        """The short name: "Points24"; of an environment of Gymnasium's, all of its id."""
+        if self.id.startswith(GYMNASIUM_PREFIX):
+            return self.id
         return self.id.removeprefix(NAMESPACE).rpartition("-v")[0]
 
 
@@ -95,7 +99,10 @@ def find_environment(name: str) -> EnvironmentSpec:
     nearest = difflib.get_close_matches(short, _specs, n=3)
     hint = f"did you mean {' or '.join(_specs[key].name for key in nearest)}? " if nearest else ""
     known = ", ".join(spec.name for spec in _specs.values())
-    raise UnknownNameError(f"unknown environment {name!r} — {hint}known: {known}")
+    raise UnknownNameError(
+        f"unknown environment {name!r} — {hint}known: {known}; and any id of Gymnasium's as "
+        f"{GYMNASIUM_PREFIX}ID"
+    )
 
 
 def is_installed(spec: EnvironmentSpec) -> bool:

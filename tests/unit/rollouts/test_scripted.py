@@ -121,6 +121,16 @@ def test_too_many_in_a_row_are_the_end() -> None:
         played(environment, 4)
 
 
+def test_no_episode_at_all_is_an_error_that_names_its_cause() -> None:
+    environment = FrailBandit()
+    environment.crashes = (0, 1)
+    with pytest.raises(
+        EnvironmentUnusableError,
+        match=r"no episode .* \(2 failed\); the last one: crash: seed 1: .* it has ended$",
+    ):
+        played(environment, 2)
+
+
 @pytest.mark.parametrize("call", [1, 2, 3, 4, 7])
 def test_a_fresh_instance_goes_on_at_the_same_place(frail: type[FrailStairs], call: int) -> None:
     """An episode is a restart, then expert_action and action three times."""

@@ -1,21 +1,18 @@
 """A Gymnasium environment behind our contract."""
 
 import io
-import os
-import warnings
-from collections.abc import Callable
-from contextlib import redirect_stdout
+import math
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout, suppress
 from hashlib import blake2b
-from importlib import import_module
 from typing import Any, Literal
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
-from PIL import Image as Pillow
 
 from forethought.configs.parts import ResponseFormat
 from forethought.environments.contract import Ceiling, ExpertAction, Prompter, Transition, Wording
+from forethought.environments.gym.calling import brief, calling
 from forethought.environments.gym.grid import GridKnowledge, is_grid
 from forethought.environments.gym.knowledge import (
     LAYOUTS,
@@ -24,29 +21,30 @@ from forethought.environments.gym.knowledge import (
     SpacesAlone,
     TableKnowledge,
     action_names,
-    can_be_said,
     has_table,
     value_names,
 )
+from forethought.environments.gym.making import make_gym
+from forethought.environments.gym.rendering import Renderer
 from forethought.environments.gym.template import TemplatePrompter, read_template
+from forethought.environments.gym.words import can_be_said, observation_problem
 from forethought.environments.parts import (
     Episode,
     is_whole_number,
     require_option,
     require_whole_number,
 )
-from forethought.errors import ConfigError, MissingDependencyError, UnknownNameError
+from forethought.errors import ConfigError, EnvironmentUnusableError
 from forethought.types import Image, Metric, Observation
 
 PREFIX = "gym:"
 DEFAULT_LIMIT = 100
 """Steps in an episode where neither the registration nor the environment names a limit."""
-EXTRAS = {"minigrid": 'pip install "forethought[minigrid]"'}
-"""What to install for modules that we know."""
-HOMES = {"MiniGrid-": "minigrid", "BabyAI-": "minigrid", "ALE/": "ale_py"}
-"""Modules that register ids that begin so."""
-
 View = Literal["text", "image", "both"]
+
+
+class NoWordsError(ConfigError):
+    """No words are known for what the environment observes: it is played by its images."""
 
 
 class GymnasiumEnvironment:
@@ -76,13 +74,15 @@ class GymnasiumEnvironment:
         view: text, image or both.
         image_size: side of the image, to which `render()` is resized.
         actions: names with commas between them, in the order of the numbers.
-        bins: number of values of a one-dimensional Box that can be chosen.
+        bins: number of values of a one-dimensional Box that can be chosen, 2 to 1000.
         goal: what to do, in words, where the observation has no mission.
         template: a prompt with {goal}, {text}, {actions} and {fields} to be filled in, or a file
             that holds one.
         limit_steps: of an episode; by default the registration's, or else 100.
         success_above: return above which an episode that terminated is a success.
         options: keywords of the environment's constructor.
+
+    Every exception of the environment's own code is a `ForethoughtError` here that names the call.
     """
 
     def __init__(
@@ -102,11 +102,14 @@ class GymnasiumEnvironment:
         require_whole_number("image_size", image_size, 32, 2048)
         if limit_steps is not None:
             require_whole_number("limit_steps", limit_steps, 1, 100_000)
+        if success_above is not None:
+            require_option(_is_number(success_above), "success_above", success_above, "a number")
         self._template = read_template(str(template))
         self._view: View = view
-        self._size = image_size
         self.id = f"{PREFIX}{id}"
-        self._environment = _made(self.id, id, renders=view != "text", options=options)
+        self._environment = make_gym(self.id, renders=view != "text", options=options)
+        self._space = self._environment.observation_space
+        self._renderer = Renderer(self.id, self._environment, image_size)
         named = tuple(name.strip() for name in str(actions).split(",")) if actions else ()
         self._values = value_names(self.id, self._environment.action_space, bins)
         names = self._values or named
@@ -117,7 +120,6 @@ class GymnasiumEnvironment:
         self._limit = limit_steps
         self._episode = Episode(limit_steps or DEFAULT_LIMIT)
         self._terminated = False
-        self._shape: tuple[int, ...] | None = None
         self._begin(0)
         if self._knowledge.has_expert:
             self.expert: Callable[[], ExpertAction] = self._expert
@@ -150,15 +152,18 @@ class GymnasiumEnvironment:
         executed = self._executed(action)
         if executed is None:
             return self._episode.record(0.0, terminated=False)
-        observed, reward, terminated, truncated, _ = self._environment.step(executed)
+        call = f"step({brief(executed)})"
+        with calling(self.id, call, "expected observation, reward, terminated, truncated, info"):
+            observed, paid, ended, cut, _ = self._environment.step(executed)
+            reward, terminated, truncated = float(paid), bool(ended), bool(cut)
+        self._observed = self._readable(call, observed)
         if isinstance(executed, int | np.integer):
             self._knowledge.acted(int(executed))
-        transition = self._episode.record(float(reward), terminated=bool(terminated))
+        transition = self._episode.record(reward, terminated=terminated)
         if truncated and not terminated:
             self._episode.is_over = True
             transition = transition._replace(truncated=True)
-        self._terminated = bool(terminated)
-        self._observed = observed
+        self._terminated = terminated
         self._seen = self._look()
         return transition
 
@@ -190,25 +195,77 @@ class GymnasiumEnvironment:
         return self._seen.text or "" if self._seen.image is None else self._seen.image
 
     def close(self) -> None:
-        """Closes the wrapped environment."""
-        self._environment.close()
+        """Closes the wrapped environment; what it raises on leaving concerns nobody."""
+        with suppress(Exception):
+            self._environment.close()
+
+    # What `forethought envs` and the check before a run say of it.
+
+    @property
+    def wrapped(self) -> GymEnv:
+        """Gymnasium's environment."""
+        return self._environment
+
+    @property
+    def has_expert(self) -> bool:
+        """Whether there is one to learn from."""
+        return self._knowledge.has_expert
+
+    @property
+    def limit_steps(self) -> int:
+        """Steps after which an episode is truncated."""
+        return self._episode.limit_steps
+
+    @property
+    def success_rule(self) -> str:
+        """When an episode counts as a success, in words."""
+        if self._threshold is None and self._knowledge.wins_by_ending:
+            return "it terminated"
+        return f"it terminated, with a return above {self._threshold or 0:g}"
+
+    @property
+    def state_key_warning(self) -> str:
+        """What `state_key` cannot tell apart, in words; "" where it is made of the whole state."""
+        if self._knowledge.knows_state:
+            return ""
+        return (
+            "warning: state_key is made of the observation alone, so GiGPO takes states that "
+            "look alike for the same"
+        )
 
     def _expert(self) -> ExpertAction:
         self._episode.require_open()
         return self._knowledge.expert(self._observed)
 
     def _begin(self, seed: int) -> None:
-        with redirect_stdout(io.StringIO()):  # MiniGrid says there what it has tried
-            self._observed, _ = self._environment.reset(seed=seed)
+        call, expected = f"reset(seed={seed})", "expected a pair, observation and info"
+        # MiniGrid says on stdout what it has tried.
+        with calling(self.id, call, expected), redirect_stdout(io.StringIO()):
+            given: Any = self._environment.reset(seed=seed)
+        is_pair = isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], Mapping)
+        if not is_pair:
+            raise EnvironmentUnusableError(f"{self.id}: {call} gave {brief(given)} — {expected}")
+        self._observed = self._readable(call, given[0])
         self._terminated = False
         self._episode.limit_steps = self._limit or self._own_limit()
         self._knowledge.begin()
         self._episode.begin()
         self._seen = self._look()
 
+    def _readable(self, call: str, observed: Any) -> Any:
+        """The observation, if it is one of its space that can be put into words.
+
+        Raises:
+            EnvironmentUnusableError: it is not.
+        """
+        problem = observation_problem(self._space, observed)
+        if problem is not None:
+            raise EnvironmentUnusableError(f"{self.id}: {call}: {problem}")
+        return observed
+
     def _look(self) -> Observation:
         words = self._knowledge.words(self._observed)
-        image = None if self._view == "text" else self._image()
+        image = None if self._view == "text" else self._renderer.image()
         known = f"{words}\0{self._knowledge.state()}".encode("utf-8", "surrogatepass")
         digest = blake2b(known, digest_size=16)
         if image is not None:
@@ -225,37 +282,6 @@ class GymnasiumEnvironment:
     def _mission(self) -> str:
         observed = self._observed
         return str(observed.get("mission", "")) if isinstance(observed, dict) else ""
-
-    def _image(self) -> Image:
-        """The rendered image, as a square.
-
-        Raises:
-            ConfigError: it is no image, or not of the size that it had before.
-            MissingDependencyError: a package that draws it is not installed.
-        """
-        try:
-            pixels: Any = self._environment.render()
-        except gymnasium.error.DependencyNotInstalled as error:
-            raise MissingDependencyError(
-                f"{self.id} cannot be rendered: {_one_line(error)}; or take view=text"
-            ) from None
-        is_image = isinstance(pixels, np.ndarray) and pixels.dtype == np.uint8 and pixels.ndim == 3
-        if not is_image or pixels.shape[2] != 3 or pixels.shape != (self._shape or pixels.shape):
-            got = (
-                f"{pixels.dtype} {list(pixels.shape)}" if isinstance(pixels, np.ndarray) else pixels
-            )
-            size = "[height, width, 3]" if self._shape is None else str(list(self._shape))
-            raise ConfigError(
-                f"{self.id}: render() gave {got} — expected uint8 {size}; or take view=text"
-            )
-        self._shape = pixels.shape
-        if pixels.shape[:2] != (self._size, self._size):
-            small = Pillow.fromarray(pixels).resize((self._size, self._size), Pillow.Resampling.BOX)
-            pixels = np.array(small)
-        else:
-            pixels = pixels.copy()
-        pixels.flags.writeable = False
-        return pixels
 
     def _executed(self, action: str) -> Any:
         """What the environment is given for a text; None: the text names nothing it takes."""
@@ -283,11 +309,12 @@ class GymnasiumEnvironment:
         if isinstance(space, spaces.Discrete):
             names = action_names(environment, named)
         if is_grid(environment):
-            return GridKnowledge(environment, names)
-        if self._view != "image" and not can_be_said(environment.observation_space):
-            raise ConfigError(
-                f"{self.id} observes {environment.observation_space}, which no words are known "
-                "for — take environment.options view=image"
+            with calling(self.id, "reset(seed=0)", "expected a room"):
+                return GridKnowledge(environment, names)
+        if self._view != "image" and not can_be_said(self._space):
+            raise NoWordsError(
+                f"{self.id} observes {brief(self._space)}, which no words are known for — take "
+                "environment.options view=image"
             )
         return SpacesAlone(environment, names)
 
@@ -298,48 +325,5 @@ class GymnasiumEnvironment:
         return registered or (int(inner) if is_whole_number(inner, 1, 100_000) else DEFAULT_LIMIT)
 
 
-def _made(name: str, id: str, *, renders: bool, options: dict[str, Any]) -> GymEnv:
-    """
-    Raises:
-        UnknownNameError: no such id.
-        MissingDependencyError: a module that it needs is not installed.
-        ConfigError: a keyword that its constructor does not take.
-    """
-    for variable in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER"):
-        os.environ.setdefault(variable, "dummy")  # pygame draws into memory alone
-    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-    module, _, short = id.rpartition(":")
-    homes = [home for prefix, home in HOMES.items() if short.startswith(prefix)]
-    for needed in [module] if module else homes:
-        _require_module(name, needed)
-    mode = "rgb_array" if renders else None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return gymnasium.make(short, render_mode=mode, disable_env_checker=True, **options)
-    except gymnasium.error.DependencyNotInstalled as error:
-        raise MissingDependencyError(f"{name}: {_one_line(error)}") from None
-    except gymnasium.error.Error as error:
-        raise UnknownNameError(f"{name}: {_one_line(error)}") from None
-    except ModuleNotFoundError as error:
-        raise MissingDependencyError(
-            f"{name} needs {error.name}, not installed — run: pip install {error.name}"
-        ) from None
-    except TypeError as error:
-        raise ConfigError(f"{name} cannot be built: {_one_line(error)}") from None
-
-
-def _require_module(name: str, module: str) -> None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import_module(module)
-    except ModuleNotFoundError as error:
-        command = EXTRAS.get(module, f"pip install {error.name}")
-        raise MissingDependencyError(
-            f"{name} needs {error.name}, not installed — run: {command}"
-        ) from None
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)

@@ -29,6 +29,7 @@ class GridKnowledge:
     """Knowledge of one instance of MiniGrid or BabyAI."""
 
     wins_by_ending: bool = False
+    knows_state: bool = True
     fields: tuple[str, ...] = ("seen", "thoughts")
 
     def __init__(self, environment: GymEnv, actions: tuple[str, ...]) -> None:

@@ -15,10 +15,13 @@ from gymnasium import Env, spaces
 from numpy.typing import NDArray
 
 from forethought.environments.contract import Ceiling, ExpertAction
+from forethought.environments.gym.calling import brief
+from forethought.environments.gym.words import in_words
+from forethought.environments.parts import is_whole_number
 from forethought.errors import ConfigError
 
-MOST_NUMBERS = 64
-"""A `Box` of more is an image, or nothing that a prompt should hold."""
+MOST_ACTIONS = 1_000
+"""A prompt lists them all."""
 
 GymEnv = Env[Any, Any]
 
@@ -34,6 +37,8 @@ class Knowledge(Protocol):
     wins_by_ending: bool
     """Whether an episode that terminates is a success, whatever it paid."""
     has_expert: bool
+    knows_state: bool
+    """Whether words and `state` together are all of the state."""
 
     def ceiling(self, limit_steps: int) -> Ceiling | None:
         """The best success rate within so many steps; None where it is not known."""
@@ -66,6 +71,7 @@ class SpacesAlone:
     fields: tuple[str, ...] = ("thoughts",)
     wins_by_ending: bool = False
     has_expert: bool = False
+    knows_state: bool = False
 
     def __init__(self, environment: GymEnv, actions: tuple[str, ...]) -> None:
         self._space = environment.observation_space
@@ -90,50 +96,37 @@ class SpacesAlone:
         raise NotImplementedError("nobody knows what to do here")
 
 
-def in_words(space: spaces.Space[Any], value: Any) -> str:
-    """Text as it is, numbers with blanks between them, one line for each part of a Dict or Tuple.
-    The mission is left out: it is the goal."""
-    if isinstance(space, spaces.Dict):
-        parts = ((name, part) for name, part in space.spaces.items() if name != "mission")
-        return "\n".join(f"{name}: {in_words(part, value[name])}" for name, part in parts)
-    if isinstance(space, spaces.Tuple):
-        return "\n".join(in_words(s, v) for s, v in zip(space.spaces, value, strict=True))
-    if isinstance(space, spaces.Text):
-        return str(value)
-    return " ".join(f"{number:.4g}" for number in np.ravel(np.asarray(value, float)).tolist())
-
-
-def can_be_said(space: spaces.Space[Any]) -> bool:
-    """Whether `in_words` makes a text of what the space holds."""
-    if isinstance(space, spaces.Dict):
-        return all(can_be_said(s) for name, s in space.spaces.items() if name != "mission")
-    if isinstance(space, spaces.Tuple):
-        return all(can_be_said(part) for part in space.spaces)
-    if isinstance(space, spaces.Box | spaces.MultiDiscrete | spaces.MultiBinary):
-        return int(np.prod(space.shape)) <= MOST_NUMBERS
-    return isinstance(space, spaces.Text | spaces.Discrete)
-
-
-def value_names(id: str, space: Any, bins: int) -> tuple[str, ...]:
+def value_names(id: str, space: Any, bins: Any) -> tuple[str, ...]:
     """Names of the values of a continuous action; none where the actions are numbered or text.
 
     Args:
         id: of the environment, for the message.
-        bins: number of values.
+        bins: number of values; 0 where the user named none.
 
     Raises:
-        ConfigError: a continuous space that is no bounded number, or without bins.
+        ConfigError: a continuous space that is no bounded number, or without bins; or bins that
+            are no whole number, too many, or not wanted.
     """
-    if isinstance(space, spaces.Discrete | spaces.Text):
+    is_named = isinstance(space, spaces.Discrete | spaces.Text)
+    if is_named and bins == 0:
         return ()
     is_small = isinstance(space, spaces.Box) and int(np.prod(space.shape)) == 1
-    if is_small and bins >= 2 and space.is_bounded():
-        low, high = float(space.low.flat[0]), float(space.high.flat[0])
-        return tuple(f"{value:.4g}" for value in np.linspace(low, high, bins))
-    raise ConfigError(
-        f"{id} has the action space {space} — expected Discrete or Text, or one bounded "
-        "number and environment.options bins=11"
-    )
+    if is_named or (bins != 0 and is_small and not is_whole_number(bins, 2, MOST_ACTIONS)):
+        allowed = "none" if is_named else f"a whole number from 2 to {MOST_ACTIONS}"
+        raise ConfigError(f"bins is {brief(bins)} — expected {allowed}: {id} has {brief(space)}")
+    if bins == 0 or not is_small or not space.is_bounded():
+        raise ConfigError(
+            f"{id} has the action space {brief(space)} — expected Discrete or Text, or one bounded "
+            "number and environment.options bins=11"
+        )
+    low, high = float(space.low.flat[0]), float(space.high.flat[0])
+    names = tuple(f"{value:.4g}" for value in np.linspace(low, high, bins))
+    if len(set(names)) != bins:
+        raise ConfigError(
+            f"bins is {bins} — expected fewer: four digits do not tell so many values of "
+            f"{brief(space)} apart"
+        )
+    return names
 
 
 def action_names(environment: GymEnv, named: Sequence[str]) -> tuple[str, ...]:
@@ -141,13 +134,19 @@ def action_names(environment: GymEnv, named: Sequence[str]) -> tuple[str, ...]:
     environment's own enumeration, or numbers.
 
     Raises:
-        ConfigError: the user has named another number of them, or one twice.
+        ConfigError: more actions than a prompt should list; or the user has named another number
+            of them, or one twice.
     """
     space = environment.action_space
     assert isinstance(space, spaces.Discrete)
     count = int(space.n)
+    if count > MOST_ACTIONS:
+        raise ConfigError(
+            f"the environment has {count} actions — expected at most {MOST_ACTIONS}: a prompt "
+            "lists them all"
+        )
     if named:
-        if len(set(named)) != count:
+        if len(named) != count or len(set(named)) != count or "" in named:
             raise ConfigError(
                 f"actions is {','.join(named)!r} — expected {count} different names, "
                 "with commas between them"
@@ -220,6 +219,7 @@ class TableKnowledge:
     """Knowledge of one instance with an open table."""
 
     has_expert: bool = True
+    knows_state: bool = True
     fields: tuple[str, ...] = ("thoughts",)
 
     def __init__(self, environment: GymEnv, actions: tuple[str, ...] | None = None) -> None:

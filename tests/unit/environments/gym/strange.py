@@ -76,6 +76,36 @@ class Forgetful(Corridor):
         return self._seen(), {}
 
 
-for kind in (Corridor, Forgetful):
+class Screen(Corridor):
+    """Observes pixels, for which there are no words, and takes many actions."""
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        super().__init__(render_mode=render_mode)
+        self.observation_space: Any = spaces.Box(0, 255, (9, 9, 3), np.uint8)
+        self.action_space = spaces.Discrete(25)
+
+    def _seen(self) -> Any:
+        return np.zeros((9, 9, 3), np.uint8)
+
+
+class Away(Corridor):
+    """Cannot be reset."""
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Seen, dict[str, Any]]:
+        raise RuntimeError("away")
+
+
+class Leaver(Corridor):
+    """Would end the process."""
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Seen, dict[str, Any]]:
+        raise SystemExit
+
+
+for kind in (Corridor, Forgetful, Screen, Away, Leaver):
     if f"{kind.__name__}-v0" not in gymnasium.registry:
         gymnasium.register(f"{kind.__name__}-v0", entry_point=kind, max_episode_steps=12)

@@ -120,7 +120,7 @@ def test_what_is_rendered_is_resized_and_kept() -> None:
             CORRIDOR,
             {"view": "image", "pixels": "none"},
             ConfigError,
-            r"render\(\) gave None — expected uint8 \[height, width, 3\]; or take view=text",
+            r"render\(\) gave None — expected uint8 \[height, width, 3\], not empty; or",
             id="nothing rendered",
         ),
         pytest.param(
@@ -131,7 +131,11 @@ def test_what_is_rendered_is_resized_and_kept() -> None:
             id="floats rendered",
         ),
         pytest.param(
-            CORRIDOR, {"colour": "red"}, ConfigError, "cannot be built.*colour", id="no such option"
+            CORRIDOR,
+            {"colour": "red"},
+            ConfigError,
+            r"make\(colour='red'\) raised TypeError: .*'colour'",
+            id="no such option",
         ),
         pytest.param(
             CORRIDOR,
@@ -185,10 +189,19 @@ def test_the_template_is_filled_once(tmp_path: Path) -> None:
 def test_proved_before_a_run() -> None:
     line = prove(CORRIDOR, partial(make_environment, CORRIDOR))
     assert line.startswith(f"{CORRIDOR}: 2 episodes replayed on a second copy, step by step equal")
+    assert line.endswith(
+        "; warning: state_key is made of the observation alone, so GiGPO takes states that look "
+        "alike for the same"
+    )
     strange = f"gym:{HOME}:Forgetful-v0"
     with pytest.raises(EnvironmentUnusableError, match="cannot be trained on") as error:
         prove(strange, partial(make_environment, strange))
     assert "\n" not in str(error.value)
+
+
+def test_a_key_of_the_whole_state_needs_no_warning() -> None:
+    line = prove("gym:FrozenLake-v1", partial(make_environment, "gym:FrozenLake-v1"))
+    assert line.endswith("step by step equal; all seeds start alike")
 
 
 # The environments that are known by more than their spaces.
