@@ -117,6 +117,7 @@ def targets_by_hand(episode: Episode, learner: ILQLContext) -> tuple[list[float]
 @pytest.mark.parametrize(
     ("targets", "least"),
     [("expectile", 0.0), ("maximum", 0.0), ("maximum", LEAST), ("monte_carlo", 0.0)],
+    ids=["expectile", "maximum", "maximum of what is supported", "monte_carlo"],
 )
 def test_targets_are_those_of_the_next_state(
     targets: Any, least: float, config: ILQLConfig
