@@ -229,7 +229,7 @@ def _replayed(replay: Replay) -> str:
 
 def _drawing(product: Product, size: int) -> str:
     """A drawing in place of the photograph: the first letters of the kind, on a color."""
-    hue = sha256(product.asin.encode()).digest()[0] * 360 // 256
+    hue = sha256(product.asin.encode("utf-8", "surrogatepass")).digest()[0] * 360 // 256
     words = (product.query or product.title or "?").split() or ["?"]
     letters = escape("".join(word[0] for word in words[:2]).upper())
     return (

@@ -47,8 +47,14 @@ class SearchEngine:
         self._vocabulary = vocabulary
         self._index = bm25s.BM25(method="lucene", k1=K1, b=B)
         ids = [[vocabulary[word] for word in words] for words in documents]
-        self._index.index((ids, vocabulary), show_progress=False)
+        if vocabulary:  # bm25s cannot index nothing
+            self._index.index((ids, vocabulary), show_progress=False)
         self._known: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no product has a word, so that nothing is ever found."""
+        return not self._vocabulary
 
     def search(self, query: str) -> tuple[str, ...]:
         """Codes of at most 50 products that share a word with the query, best first, equally good
@@ -72,14 +78,17 @@ class SearchEngine:
         return tuple(self._asins[number] for number in found[order])
 
     def _words(self, text: str) -> list[str]:
-        """Stems of a text's words, stop words left out."""
+        """Stems of a text's words, stop words left out; none is the empty text."""
         stems: list[str] = []
         for word in _WORD.findall(text.lower()):
             if word in _STOP_WORDS:
                 continue
             stem = self._stems.get(word)
             if stem is None:
-                stem = self._stems[word] = self._stemmer.stemWord(word.removesuffix("'s"))
+                own = word.removesuffix("'s")
+                # The stemmer leaves nothing of "s", where Lucene's leaves it alone; and bm25s adds
+                # the empty text to the vocabulary, with a number beyond its index.
+                stem = self._stems[word] = self._stemmer.stemWord(own) or own
             stems.append(stem)
         return stems
 
@@ -141,6 +150,11 @@ class Shop:
         found = self.engine.search(place.keywords)
         return found[(place.page - 1) * self.per_page : place.page * self.per_page]
 
+    def listed(self, place: Place, label: str) -> str | None:
+        """Code of the product on the present page of results that is called so, in any case."""
+        label = label.lower()
+        return next((asin for asin in self.hits(place) if asin.lower() == label), None)
+
     def product(self, place: Place) -> Product:
         """The product that is looked at."""
         return self.catalogue.by_asin[place.asin]
@@ -175,23 +189,24 @@ def follow(shop: Shop, place: Place, text: str, clicks: Sequence[str]) -> Place 
 
 
 def _clicked(shop: Shop, place: Place, label: str) -> Place:
-    # In the original's order: a product or an option that is called like a button is that button.
-    if label == BUY.lower():
-        return replace(place, name="done")
+    # In the original's order: an option that is called like a button of its page is that button.
     if label == BACK.lower():
         return Place()
-    if place.name == "results" and label in (NEXT.lower(), PREVIOUS.lower()):
-        step = 1 if label == NEXT.lower() else -1
-        return replace(place, page=place.page + step, asin="", chosen=())
+    if place.name == "results":
+        if label in (NEXT.lower(), PREVIOUS.lower()):
+            step = 1 if label == NEXT.lower() else -1
+            return replace(place, page=place.page + step, asin="", chosen=())
+        asin = shop.listed(place, label)
+        assert asin is not None, "what can be clicked on a page of results is a button or a product"
+        return replace(place, name="item", asin=asin, visited=place.visited | {asin})
+    if label == BUY.lower():
+        return replace(place, name="done")
     if label == PREVIOUS.lower():
         if place.name == "item":
             return replace(place, name="results", asin="", chosen=())
         return replace(place, name="item")
     if label in _TAB_NAMES:
         return replace(place, name=_TAB_NAMES[label])
-    if place.name == "results":
-        asin = label.upper()
-        return replace(place, name="item", asin=asin, visited=place.visited | {asin})
     group = next(
         name.lower() for name, values in reversed(shop.product(place).options) if label in values
     )

@@ -142,7 +142,7 @@ def weak_action(
     if place.name != "item":
         return "click[< prev]"
     product, chosen = shop.product(place), dict(place.chosen)
-    open_groups = [group for group in product.options if group[0] not in chosen]
+    open_groups = [group for group in product.options if group[1] and group[0] not in chosen]
     if able:
         wanted = [v for v in matching_values(product, goal) if v not in chosen.values()]
         return f"click[{wanted[0]}]" if wanted else BUY_IT

@@ -134,11 +134,12 @@ class ShopSite:
 
     def _begin(self, query: str) -> Response:
         asked = parse_qs(query).get("goal", [str(self._goals)])[0]
-        if not asked.isdigit() or len(asked) > 9:
+        number = _whole_number(asked)
+        if number is None:
             raise _Refused(400, f"goal is {asked[:40]!r} — expected a whole number")
-        self._goals = int(asked) + 1
+        self._goals = number + 1
         environment = self.make()
-        environment.reset(EVALUATION_SEEDS + int(asked))
+        environment.reset(EVALUATION_SEEDS + number)
         session = secrets.token_urlsafe(12)
         self._sessions[session] = environment
         while len(self._sessions) > SESSIONS:
@@ -178,11 +179,13 @@ class ShopSite:
         )
 
     def _replay(self, number: str, step: str) -> str:
-        known = number.isdigit() and len(number) < 9 and int(number) < len(self.episodes)
-        visit = self.episodes[int(number)] if known else None
-        if visit is None or not step.isdigit() or int(step[:9]) > len(visit.actions):
+        episode, at = _whole_number(number), _whole_number(step)
+        visit = None
+        if episode is not None and episode < len(self.episodes):
+            visit = self.episodes[episode]
+        if visit is None or at is None or at > len(visit.actions):
             raise _Refused(404, f"there are {len(self.episodes)} episodes — begin at /")
-        environment, at = self.make(), int(step)
+        environment = self.make()
         environment.reset(visit.seed)
         for action in visit.actions[:at]:
             environment.step(action)
@@ -190,13 +193,21 @@ class ShopSite:
         return self._page(
             environment,
             Replay(
-                address=f"/episodes/{int(number)}",
+                address=f"/episodes/{episode}",
                 step=at,
                 steps=len(visit.actions),
                 action=None if is_over else visit.actions[at],
                 thoughts="" if is_over else visit.thoughts[at],
             ),
         )
+
+
+def _whole_number(text: str) -> int | None:
+    """The number that up to nine digits say; None: the text is something else.
+
+    `isdecimal`, since `isdigit` takes "²", which is no number to `int`.
+    """
+    return int(text) if text.isdecimal() and len(text) <= 9 else None
 
 
 async def _read(scope: Mapping[str, Any], receive: Receive) -> bytes:

@@ -47,10 +47,10 @@ def _of_product(thoughts: str, shop: Shop, place: Place, goal: Goal) -> Iterator
     if found is None:
         return
     code, said, price, cap = found.groups()
-    listed = shop.hits(place) if place.name == "results" else ()
-    yield Claim(f"{code} on the page", "yes", _word(code.upper() in listed))
-    if code.upper() in listed:
-        product = shop.catalogue.by_asin[code.upper()]
+    asin = shop.listed(place, code) if place.name == "results" else None
+    yield Claim(f"{code} on the page", "yes", _word(asin is not None))
+    if asin is not None:
+        product = shop.catalogue.by_asin[asin]
         kind, *attributes = said.split(" and ")
         yield Claim(f"kind of {code}", kind, product.query)
         for attribute in attributes:

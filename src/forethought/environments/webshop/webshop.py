@@ -18,6 +18,7 @@ from forethought.environments.contract import (
     Wording,
 )
 from forethought.environments.parts import Episode, require_option, require_whole_number
+from forethought.environments.webshop.files import GoalSource, read_catalogue
 from forethought.environments.webshop.generator import generate_catalogue
 from forethought.environments.webshop.pages import (
     HITS,
@@ -33,13 +34,7 @@ from forethought.environments.webshop.pages import (
     parse_action,
     pieces_of,
 )
-from forethought.environments.webshop.products import (
-    SPLITS,
-    Goal,
-    GoalSource,
-    Split,
-    read_catalogue,
-)
+from forethought.environments.webshop.products import SPLITS, Goal, Split
 from forethought.environments.webshop.reward import Reward, reward_of
 from forethought.environments.webshop.shoppers import (
     Plan,
@@ -50,6 +45,7 @@ from forethought.environments.webshop.shoppers import (
 )
 from forethought.environments.webshop.thoughts import webshop_facts
 from forethought.environments.webshop.wording import WebShopPrompter
+from forethought.errors import StorageError
 from forethought.types import Metric, Observation, ThoughtFacts
 
 View = Literal["text", "text_rich"]
@@ -72,7 +68,13 @@ def open_shop(data: str | None, goals: GoalSource, catalogue_seed: int) -> Shop:
     """
     made = data is None
     catalogue = generate_catalogue(catalogue_seed) if made else read_catalogue(data, goals)
-    return Shop(catalogue, SearchEngine(catalogue.products))
+    engine = SearchEngine(catalogue.products)
+    if engine.is_empty:
+        raise StorageError(
+            f"{data}: none of the {len(catalogue.products)} products has a word that a search can "
+            "find — expected titles or descriptions in words: get the file again"
+        )
+    return Shop(catalogue, engine)
 
 
 class WebShop:

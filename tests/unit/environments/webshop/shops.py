@@ -1,9 +1,14 @@
-"""A shop of a few products that a test can oversee."""
+"""A shop of a few products that a test can oversee; and WebShop itself, made and played."""
 
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
+
+from forethought.environments.registry import make_environment
 from forethought.environments.webshop.pages import SearchEngine, Shop
 from forethought.environments.webshop.products import Catalogue, Goal, Product
+from forethought.environments.webshop.webshop import WebShop
 
 SHIRT = Product(
     asin="B0SHIRT001",
@@ -54,3 +59,23 @@ def shop_of(*products: Product, goals: tuple[Goal, ...] = (GOAL,)) -> Shop:
     by_asin = {product.asin: product for product in products}
     catalogue = Catalogue(products, by_asin, goals, "generated")
     return Shop(catalogue, SearchEngine(products))
+
+
+def made(**options: Any) -> WebShop:
+    """WebShop with these options."""
+    environment = make_environment("WebShop", **options)
+    assert isinstance(environment, WebShop)
+    return environment
+
+
+def play(environment: WebShop, seed: int, skill: float | None = None) -> float:
+    """An episode of the expert, or of the weak shopper; its return."""
+    environment.reset(seed)
+    weak = environment.data_policy(skill or 0.0, np.random.default_rng(seed))
+    total = 0.0
+    while True:
+        action = environment.expert() if skill is None else weak()
+        reward, terminated, truncated = environment.step(action.action)
+        total += reward
+        if terminated or truncated:
+            return total

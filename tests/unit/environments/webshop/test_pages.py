@@ -170,6 +170,15 @@ def test_ten_products_a_page_and_fifty_in_all() -> None:
     assert shop.hits(pages[0])[0] == "B000000000"  # equally good ones in the catalogue's order
 
 
+@pytest.mark.parametrize("asin", ["b0shirt001", "FEATURES", "Buy Now", "Straße 1"])
+def test_a_product_is_clicked_whatever_its_code(asin: str) -> None:
+    shop = shop_of(replace(SHIRT, asin=asin), replace(SHIRT, asin="B0SHIRT002"))
+    place = walk("search[shirt]", f"click[{asin.lower()}]", shop=shop)
+    assert (place.name, place.asin) == ("item", asin)
+    assert SHIRT.title in text(place, shop)
+    assert walk("search[shirt]", f"click[{asin}]", "click[features]", shop=shop).name == "features"
+
+
 def test_a_title_with_html_is_text() -> None:
     hostile = replace(SHIRT, title='<script>alert("1")</script> Dress Shirt')
     assert hostile.title in text(walk(*TO_SHIRT, shop=shop_of(hostile)), shop_of(hostile))

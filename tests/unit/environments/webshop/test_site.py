@@ -49,6 +49,12 @@ class Client:
         ("DELETE", "/", b"", 404, "there is no such page"),
         ("GET", "/shop/unknown", b"", 404, "this session is over or was never begun"),
         ("GET", "/new?goal=-1", b"", 400, "expected a whole number"),
+        ("GET", "/new?goal=%C2%B2", b"", 400, "goal is &#x27;²&#x27; — expected a whole number"),
+        ("GET", "/new?goal=1000000000", b"", 400, "expected a whole number"),
+        ("GET", "/new?goal=%201", b"", 400, "expected a whole number"),
+        ("GET", "/episodes/²/0", b"", 404, "there are 1 episodes"),
+        ("GET", "/episodes/0/²", b"", 404, "there are 1 episodes"),
+        ("GET", "/episodes/0/0000000005", b"", 404, "there are 1 episodes"),
         ("GET", "/episodes/1/0", b"", 404, "there are 1 episodes"),
         ("GET", "/episodes/0/2", b"", 404, "there are 1 episodes"),
         ("GET", f"/episodes/0/{'9' * 5000}", b"", 404, "there are 1 episodes"),
@@ -71,6 +77,13 @@ def test_a_click_that_is_not_there_is_refused_and_nothing_is_lost() -> None:
     assert client.ask("GET", session) == before
     assert client.ask("POST", session, b"")[0] == 409
     assert client.ask("POST", session, b"query=" + b"shirt+" * 10_000)[0] == 303
+
+
+def test_an_s_is_searched() -> None:
+    client = Client()
+    _, _, session = client.ask("GET", "/new")
+    assert client.ask("POST", session, b"query=men+s+shirt")[0] == 303
+    assert "results for <i>men s shirt</i>" in client.ask("GET", session)[1]
 
 
 def test_other_hosts_are_refused() -> None:

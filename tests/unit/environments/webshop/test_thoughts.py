@@ -36,6 +36,14 @@ def test_a_product_of_the_page() -> None:
     assert facts.concluded_actions == ("click[b0shirt001]",)
 
 
+def test_a_product_whose_code_is_in_lower_case() -> None:
+    shop = shop_of(replace(SHIRT, asin="b0shirt001"), LAMP)
+    thoughts = "b0shirt001 is dress shirt for $31.5"
+    facts = webshop_facts(response(thoughts), shop=shop, place=RESULTS, goal=GOAL)
+    assert facts.perceived[0] == Claim("b0shirt001 on the page", "yes", "yes")
+    assert all(claim.is_true for claim in facts.perceived)
+
+
 def test_a_product_that_is_described_wrongly() -> None:
     thoughts = "b0lamp0001 is dress shirt and slim fit for $60.5, below 50"
     facts = webshop_facts(response(thoughts), shop=SHOP, place=RESULTS, goal=GOAL)
