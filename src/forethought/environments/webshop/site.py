@@ -165,7 +165,7 @@ class ShopSite:
                 environment.pieces
             ):
                 raise _Refused(409, f"{label[:80]!r} is not on this page — go back to it")
-            environment.step(action)
+            _step(environment, action)
         return Response(303, "", location=f"/shop/{session}")
 
     def _page(self, environment: WebShop, replay: Replay | None = None) -> str:
@@ -188,7 +188,7 @@ class ShopSite:
         environment = self.make()
         environment.reset(visit.seed)
         for action in visit.actions[:at]:
-            environment.step(action)
+            _step(environment, action)
         is_over = at == len(visit.actions)
         return self._page(
             environment,
@@ -200,6 +200,18 @@ class ShopSite:
                 thoughts="" if is_over else visit.thoughts[at],
             ),
         )
+
+
+def _step(environment: WebShop, action: str) -> None:
+    """
+    Raises:
+        _Refused: as many actions were taken as an episode may have.
+    """
+    if not environment.legal_actions():
+        raise _Refused(
+            409, "no action is left in this episode — forethought shop --options limit_steps=100"
+        )
+    environment.step(action)
 
 
 def _whole_number(text: str) -> int | None:

@@ -108,3 +108,22 @@ def test_an_invalid_action_of_a_stored_episode_changes_nothing() -> None:
     first, second = (client.ask("GET", f"/episodes/0/{step}")[1] for step in (0, 1))
     assert 'name="query"' in first
     assert 'name="query"' in second
+
+
+def test_the_actions_of_an_episode_end() -> None:
+    """One line for a shopper who clicks on, and for a stored episode that is longer."""
+    client = Client()
+    actions = ("search[shirt]", "click[back to search]") * 9
+    client.site.episodes = [Visit(0, actions, ("",) * len(actions), 0.0)]
+    _, _, address = client.ask("GET", "/new?goal=0")
+    for number in range(15):
+        moves = (b"query=shirt", b"action=click[back to search]")
+        assert client.ask("POST", address, moves[number % 2])[0] == 303
+    for answer in (
+        client.ask("POST", address, b"action=click[back to search]"),
+        client.ask("GET", "/episodes/0/16"),
+    ):
+        assert answer[0] == 409
+        assert "no action is left in this episode" in answer[1]
+    assert client.ask("GET", address)[0] == 200
+    assert client.ask("GET", "/episodes/0/15")[0] == 200
