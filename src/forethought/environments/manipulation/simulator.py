@@ -20,9 +20,13 @@ from forethought.environments.manipulation.scene import (
 
 Vector = NDArray[np.float64]
 
-# MuJoCo prints what it warns of, and writes it into a file of the working directory. What matters
-# of it raises here: a state that is not finite.
-mujoco.set_mju_user_warning(lambda _: None)
+
+def _pass_over(_warning: str) -> None:
+    """MuJoCo prints what it warns of, and writes it into a file of the working directory. What
+    matters of it raises here: a state that is not finite."""
+
+
+mujoco.set_mju_user_warning(_pass_over)
 
 SUBSTEPS = (4, 4)
 """Steps of physics of 5 ms behind each half of a control step: 40 ms."""
