@@ -277,7 +277,7 @@ def supported(rows: RowBatch, context: ILQLContext) -> Tensor:
     module.without_dropout()
 
     def is_likely(logits_nV: Tensor) -> tuple[Tensor]:
-        logprobs_nV = torch.log_softmax(logits_nV.float(), dim=-1)
+        logprobs_nV = torch.log_softmax(logits_nV, dim=-1)
         return (support_mask(logprobs_NV=logprobs_nV, top_p=1.0, min_probability=least),)
 
     with context.run.autocast():

@@ -15,8 +15,6 @@ def _import_mujoco() -> Any:
     """
     try:
         return import_module("mujoco")
-    except ModuleNotFoundError:
-        raise
     except Exception:  # Of a wrong name, and of each system's library, another one.
         wanted = os.environ.get("MUJOCO_GL")
         if wanted is None:
